@@ -1,0 +1,3 @@
+from logirec.cli.main import main
+
+main()

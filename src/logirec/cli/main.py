@@ -1,0 +1,74 @@
+"""`logirec`: the verbs, and how an error becomes one line and an exit code."""
+
+import os
+import sys
+import traceback
+
+import typer
+
+from logirec.cli import audit, demo, prepare
+from logirec.errors import LogiRecError, ResourceError
+
+app = typer.Typer(
+    name="logirec",
+    help="A basket of products in, the products that complete it out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(demo.command)
+app.command("prepare")(prepare.command)
+app.command("audit")(audit.command)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
+    """A basket of products in, the products that complete it out. --debug on any verb shows tracebacks."""
+    if version:
+        from logirec import __version__
+
+        typer.echo(f"logirec {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        code = app(arguments, standalone_mode=False)
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        code = _explain(error)
+    except KeyboardInterrupt:
+        _say("interrupted; nothing was written")
+        code = 130
+    sys.stdout.flush()
+    sys.exit(code or 0)
+
+
+def _explain(error: Exception) -> int:
+    if isinstance(error, LogiRecError):
+        _say(str(error))
+        return error.exit_code
+    if isinstance(error, typer.Abort):
+        return 130
+    show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+    if show is not None and code is not None:  # click's own: unknown option, missing argument
+        show()
+        return int(code)
+    if isinstance(error, MemoryError | OSError):
+        _say(f"out of a resource: {error}")
+        return ResourceError.exit_code
+    _say(f"this is a bug in logirec: {type(error).__name__}: {str(error).splitlines()[:1]}; --debug shows where")
+    return 1
+
+
+def _say(text: str) -> None:
+    print(f"logirec: {' '.join(text.split())}", file=sys.stderr)  # noqa: T201
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUTF8", "1")
+    main()

@@ -1,0 +1,1 @@
+"""From raw files to a dataset that can be trusted. Never torch."""

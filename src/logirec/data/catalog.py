@@ -1,0 +1,201 @@
+"""Staged tables -> the catalogue: items numbered by sorted id, links between those numbers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from logirec.config import PrepareConfig
+from logirec.data.graph import Links, contains, keys
+from logirec.data.order_links import clean_orders, link_orders, split_orders
+from logirec.data.rejects import FIRST
+from logirec.data.staging import SCHEMAS, Staging
+from logirec.data.store import Store
+from logirec.errors import InputError
+from logirec.relation import Relation
+
+ITEM_SCHEMA = pa.schema(
+    {
+        "row": pa.int32(),
+        "item_id": pa.string(),
+        "title": pa.string(),
+        "brand": pa.string(),
+        "category": pa.string(),
+    }
+)
+INTERACTION_SCHEMA = pa.schema({"user": pa.int32(), "item": pa.int32(), "rating": pa.float32(), "time": pa.int64()})
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What is known once ids are rows. Orders and triplets stay in the store until a protocol asks for them."""
+
+    items: int
+    links: dict[Relation, Links]
+    held_out: np.ndarray  # per co-purchase link: a source's own word that training must not see it
+    counts: dict[str, object]
+    order_split: str | None  # "temporal" or "random" where orders were split before linking
+
+    def complementary(self) -> np.ndarray:
+        """Per co-purchase link: it is not a co-view link too, the paper's E_cp and not E_cv."""
+        bought, viewed = (
+            keys(links.source, links.target, self.items)
+            for links in (self.links[Relation.CO_PURCHASE], self.links[Relation.CO_VIEW])
+        )
+        return ~contains(viewed, bought)
+
+
+def build_catalog(store: Store, staging: Staging, config: PrepareConfig) -> Catalog:
+    for table in SCHEMAS:
+        path = str(staging.path(table)).replace("'", "''")
+        kind = "TABLE" if table == "links" and staging.rows["orders"] else "VIEW"  # a table takes links from orders
+        store.run(f"CREATE {kind} raw_{table} AS SELECT * FROM read_parquet('{path}')")
+    order_split = _orders(store, staging, config) if staging.rows["orders"] else None
+    _count_self_links(store, staging)
+    _number_items(store, staging, config, order_split)
+    store.run(
+        """
+        CREATE TABLE links AS SELECT relation, s.row AS source, t.row AS target,
+            max(weight)::FLOAT AS weight, coalesce(bool_and(held_out), false) AS held_out
+          FROM raw_links l JOIN ids s ON l.source = s.item JOIN ids t ON l.target = t.item
+          WHERE l.source <> l.target GROUP BY ALL
+        """
+    )
+    items, linked = store.value("SELECT count(*) FROM ids"), store.value("SELECT count(*) FROM links")
+    if not linked:
+        raise InputError("no link between two items was found in the input")
+    counts: dict[str, object] = {
+        "duplicate_links_merged": _usable_links(store) - linked,
+        "duplicate_items_merged": store.value("SELECT count(*) - count(DISTINCT item) FROM raw_items"),
+        "items_without_link_left_out": store.value(
+            "SELECT count(DISTINCT item) FROM raw_items WHERE item NOT IN (SELECT item FROM ids)"
+        ),
+    }
+    links = {relation: _fetch_links(store, relation) for relation in Relation}
+    held_out = store.rows("SELECT bool_or(held_out) FROM links")[0][0]
+    flags = np.zeros(len(links[Relation.CO_PURCHASE]), dtype=bool)
+    if held_out:
+        sql = f"SELECT held_out FROM links WHERE relation = {int(Relation.CO_PURCHASE)} ORDER BY source, target"
+        flags = np.array([row[0] for row in store.rows(sql)], dtype=bool)
+    return Catalog(items, links, flags, counts, order_split)
+
+
+def _orders(store: Store, staging: Staging, config: PrepareConfig) -> str | None:
+    clean_orders(store, config.orders, staging.rejects, staging.files["orders"])
+    order_split = None
+    members = "SELECT o, item FROM order_items"
+    if config.protocol == "baskets":
+        order_split = split_orders(store, config.seed)
+        members = "SELECT o, item FROM order_items JOIN order_stage USING (o) WHERE stage = 0"
+    with staging.progress.task("linking items bought together"):
+        link_orders(store, config.orders, members, Relation.CO_PURCHASE)
+    if staging.rows["views"]:
+        sessions = "SELECT DISTINCT dense_rank() OVER (ORDER BY session) AS o, item FROM raw_views"
+        fitting = f"""SELECT o, item FROM ({sessions})
+            QUALIFY count(*) OVER (PARTITION BY o) <= {config.orders.max_basket}"""
+        with staging.progress.task("linking items viewed together"):
+            link_orders(store, config.orders, fitting, Relation.CO_VIEW)
+    return order_split
+
+
+def _count_self_links(store: Store, staging: Staging) -> None:
+    sql = f"SELECT count(*), min(line, {FIRST}) FROM raw_links WHERE source = target"
+    count, lines = store.rows(sql)[0]
+    staging.rejects.filter(staging.files.get("links", ""), "link to itself", lines or [], count)
+
+
+def _usable_links(store: Store) -> int:
+    count: int = store.value("SELECT count(*) FROM raw_links WHERE source <> target")
+    return count
+
+
+def _number_items(store: Store, staging: Staging, config: PrepareConfig, order_split: str | None) -> None:
+    """Items with a link; with --keep-unlinked also those only described; with baskets all that training orders hold."""
+    wanted = [f"SELECT {end} AS item FROM raw_links WHERE source <> target" for end in ("source", "target")]
+    if config.keep_unlinked:
+        wanted.append("SELECT item FROM raw_items")
+    if order_split:
+        wanted.append("SELECT item FROM order_items JOIN order_stage USING (o) WHERE stage = 0")
+    store.run(
+        f"""
+        CREATE TABLE ids AS SELECT item, (row_number() OVER (ORDER BY item) - 1)::INTEGER AS row
+          FROM ({" UNION ".join(wanted)})
+        """
+    )
+
+
+def _fetch_links(store: Store, relation: Relation) -> Links:
+    count = store.value(f"SELECT count(*) FROM links WHERE relation = {int(relation)}")
+    out = Links(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32))
+    at = 0
+    for batch in store.batches(
+        f"SELECT source, target, weight FROM links WHERE relation = {int(relation)} ORDER BY source, target"
+    ):
+        for column, array in zip(batch.columns, out, strict=True):
+            array[at : at + batch.num_rows] = column.to_numpy(zero_copy_only=False)
+        at += batch.num_rows
+    return out
+
+
+def write_items(store: Store, path: Path) -> None:
+    """The first title (brand, category) that the input gives an item; else what its order lines mostly call it."""
+    store.run(
+        """
+        CREATE TABLE order_titles AS
+          SELECT item, title FROM raw_orders WHERE coalesce(title, '') <> ''
+          GROUP BY item, title QUALIFY row_number() OVER (PARTITION BY item ORDER BY count(*) DESC, title) = 1
+        """
+    )
+    described = ", ".join(
+        f"arg_min(d.{name}, d.line) FILTER (d.{name} IS NOT NULL) AS {name}" for name in ("title", "brand", "category")
+    )
+    store.write(
+        f"""
+        SELECT i.row, i.item AS item_id, coalesce(d.title, o.title) AS title, d.brand, d.category
+          FROM ids i LEFT JOIN (SELECT d.item, {described} FROM raw_items d GROUP BY d.item) d ON i.item = d.item
+          LEFT JOIN order_titles o ON i.item = o.item ORDER BY i.row
+        """,
+        path,
+        ITEM_SCHEMA,
+    )
+
+
+def write_interactions(store: Store, staging: Staging, path: Path) -> dict[str, int]:
+    """user, item row, rating, time of the interactions with items of the catalogue, oldest first."""
+    store.run("CREATE VIEW known_interactions AS SELECT * FROM raw_interactions")
+    if staging.notes.pop("interactions_without_header", False):
+        matches = store.rows(
+            """SELECT (SELECT count(*) FROM raw_interactions JOIN ids USING (item)),
+                      (SELECT count(*) FROM raw_interactions r JOIN ids ON r.user = ids.item)"""
+        )[0]
+        if matches[1] > matches[0]:
+            store.run(
+                """CREATE OR REPLACE VIEW known_interactions AS
+                   SELECT item AS user, user AS item, rating, time, line FROM raw_interactions"""
+            )
+    store.run(
+        """
+        CREATE TABLE users AS SELECT user, (row_number() OVER (ORDER BY user) - 1)::INTEGER AS number
+          FROM (SELECT DISTINCT r.user FROM known_interactions r JOIN ids USING (item))
+        """
+    )
+    kept = store.write(
+        """
+        SELECT DISTINCT number AS user, ids.row AS item, try_cast(rating AS FLOAT) AS rating,
+            coalesce(try_cast(time AS BIGINT), epoch(try_cast(time AS TIMESTAMP))::BIGINT) AS time
+          FROM known_interactions r JOIN ids USING (item) JOIN users ON r.user = users.user
+          ORDER BY time NULLS FIRST, user, item, rating NULLS FIRST
+        """,
+        path,
+        INTERACTION_SCHEMA,
+    )
+    total = store.value("SELECT count(*) FROM raw_interactions")
+    unknown = total - store.value("SELECT count(*) FROM known_interactions JOIN ids USING (item)")
+    users = store.value("SELECT count(*) FROM users")
+    return {
+        "kept": kept,
+        "users": users,
+        "of_unknown_items": unknown,
+        "duplicates_merged": total - unknown - kept,
+    }

@@ -1,0 +1,161 @@
+"""The dataset on disk: what `prepare` writes and everything later reads.
+
+items.parquet                     row, item_id, title, brand, category
+links/{train,valid,test}.parquet  source, target, relation, weight; training opens the first and no other
+queries/STAGE-KIND.parquet        members, answers, hardness (per answer), known
+interactions.parquet              user, item, rating, time (where given)
+baskets.parquet                   items of each training order (protocol baskets)
+rejects.jsonl                     what was left out of the input, why and where
+manifest.json                     protocol, seed, settings, counts, sampling, size and SHA-256 of every file
+"""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from logirec.data.graph import ItemGraph, Links, merge
+from logirec.data.query_sets import KINDS, STAGES, Kind, QuerySet, Ragged, Stage
+from logirec.errors import ArtifactError
+from logirec.folders import read_manifest, write_manifest
+from logirec.relation import Relation
+from logirec.vocabulary import Vocabulary
+
+KIND, SCHEMA = "dataset", 1
+
+LINK_SCHEMA = pa.schema({"source": pa.int32(), "target": pa.int32(), "relation": pa.int8(), "weight": pa.float32()})
+_ROWS = pa.list_(pa.field("item", pa.int32(), nullable=False))
+QUERY_SCHEMA = pa.schema(
+    {
+        "members": _ROWS,
+        "answers": _ROWS,
+        "hardness": pa.list_(pa.field("item", pa.int8(), nullable=False)),
+        "known": _ROWS,
+    }
+)
+BASKET_SCHEMA = pa.schema({"items": _ROWS})
+
+
+class Dataset:
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+
+    @classmethod
+    def load(cls, folder: str | Path, verify: bool = True) -> "Dataset":
+        folder = Path(folder)
+        return cls(folder, read_manifest(folder, KIND, SCHEMA, verify))
+
+    @property
+    def protocol(self) -> str:
+        return str(self.manifest["protocol"])
+
+    @property
+    def items(self) -> int:
+        return int(self.manifest["items"])
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary(self._read("items.parquet", ["item_id"]).column(0).to_pylist())
+
+    @cached_property
+    def descriptions(self) -> dict[str, list[str | None]]:
+        """title, brand and category, each by row."""
+        table = self._read("items.parquet", ["title", "brand", "category"])
+        return {name: table.column(name).to_pylist() for name in table.column_names}
+
+    def links(self, stage: Stage) -> dict[Relation, Links]:
+        """The links of one stage alone."""
+        table = self._read(f"links/{stage}.parquet")
+        source, target, relation, weight = (table.column(i).to_numpy() for i in range(4))
+        return {r: Links(*(column[relation == r] for column in (source, target, weight))) for r in Relation}
+
+    def graph(self, until: Stage = "train") -> ItemGraph:
+        """The links of all stages up to this one. Models are given the default."""
+        parts = [self.links(stage) for stage in STAGES[: STAGES.index(until) + 1]]
+        if len(parts) == 1:
+            return ItemGraph(self.items, parts[0])
+        return ItemGraph(self.items, {r: _union([part[r] for part in parts]) for r in Relation})
+
+    def queries(self, stage: Stage, kind: Kind) -> QuerySet:
+        table = self._read(f"queries/{stage}-{kind}.parquet").combine_chunks()
+        members, answers, hardness, known = (_ragged(table.column(name)) for name in QUERY_SCHEMA.names)
+        return QuerySet(members, answers, hardness.values, known)
+
+    def interactions(self) -> dict[str, np.ndarray] | None:
+        """user, item, rating, time; None where the dataset was prepared without."""
+        if not (self.folder / "interactions.parquet").exists():
+            return None
+        table = self._read("interactions.parquet")
+        return {name: table.column(name).to_numpy() for name in table.column_names}
+
+    def baskets(self) -> Ragged | None:
+        if not (self.folder / "baskets.parquet").exists():
+            return None
+        return _ragged(self._read("baskets.parquet").combine_chunks().column("items"))
+
+    def _read(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        try:
+            return pq.read_table(self.folder / name, columns=columns, partitioning=None)
+        except (pa.ArrowException, OSError) as error:
+            raise ArtifactError(f"{self.folder}: cannot read {name} ({str(error).splitlines()[0]})") from error
+
+
+def _union(parts: list[Links]) -> Links:
+    """Merged; a link that two stages share (the released split has some) once."""
+    links = merge(parts)
+    first = np.ones(len(links), dtype=bool)
+    first[1:] = (np.diff(links.source) != 0) | (np.diff(links.target) != 0)
+    return links.where(first)
+
+
+def _ragged(column: pa.ChunkedArray) -> Ragged:
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    values = array.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]]
+    return Ragged(offsets - offsets[0], values)
+
+
+def write_links(folder: Path, stage: Stage, links: dict[Relation, Links]) -> None:
+    (folder / "links").mkdir(exist_ok=True)
+    with pq.ParquetWriter(folder / "links" / f"{stage}.parquet", LINK_SCHEMA, compression="zstd") as writer:
+        for relation in Relation:
+            part = links[relation]
+            kinds = np.full(len(part), int(relation), dtype=np.int8)
+            columns = [pa.array(c) for c in (part.source, part.target, kinds, part.weight)]
+            writer.write_table(pa.table(columns, schema=LINK_SCHEMA))
+
+
+def write_queries(folder: Path, stage: Stage, kind: Kind, queries: QuerySet) -> None:
+    (folder / "queries").mkdir(exist_ok=True)
+    hardness = Ragged(queries.answers.offsets, queries.hardness.astype(np.int8))
+    columns = (queries.members, queries.answers, hardness, queries.known)
+    _write_ragged(folder / "queries" / f"{stage}-{kind}.parquet", columns, QUERY_SCHEMA)
+
+
+def write_baskets(folder: Path, baskets: Ragged) -> None:
+    _write_ragged(folder / "baskets.parquet", (baskets,), BASKET_SCHEMA)
+
+
+def _write_ragged(path: Path, columns: tuple[Ragged, ...], schema: pa.Schema, rows: int = 1 << 18) -> None:
+    """In slices, so that Arrow's 32-bit list offsets hold whatever the whole is."""
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for start in range(0, max(1, len(columns[0])), rows):
+            part = np.arange(start, min(start + rows, len(columns[0])))
+            arrays = [
+                pa.ListArray.from_arrays(
+                    pa.array(piece.offsets.astype(np.int32)), pa.array(piece.values, field.type.value_type)
+                ).cast(field.type)
+                for piece, field in zip((c.take(part) for c in columns), schema, strict=True)
+            ]
+            writer.write_table(pa.table(arrays, schema=schema))
+
+
+def finish(folder: Path, content: dict[str, Any]) -> None:
+    write_manifest(folder, KIND, SCHEMA, content)
+
+
+__all__ = ["KINDS", "STAGES", "Dataset"]

@@ -1,0 +1,126 @@
+"""The rule that makes high-order queries, and the search for the sets it applies to.
+
+Rule: a set of items, connected through known co-purchase links, has the answer a when every member links to a. An
+answer is held out when not all of those links are known; how many are not is its hardness.
+"""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from logirec.data.graph import Links, keys, matrix
+from logirec.data.query_sets import EMPTY, QuerySet, concatenate, ragged, rectangle
+
+CHUNK = 8_192  # sets looked at at once
+GROWTH = 20  # candidate sets per set listed, when larger sets are grown from smaller ones
+
+
+class Answers(NamedTuple):
+    """Every answer of some sets: which set, which item, how many of its links are held out."""
+
+    owner: np.ndarray
+    item: np.ndarray
+    hardness: np.ndarray
+
+
+class Rule:
+    """The rule on one graph whose links are known or held out.
+
+    A link's value is 1 when known and 2 when held out. The element-wise product of the members' rows is then
+    2 ** hardness where every member links, and nothing elsewhere:
+        prod_m row_m[a] = 1^(known links) * 2^(held-out links).
+    """
+
+    def __init__(self, links: Links, known: np.ndarray, items: int) -> None:
+        self.links, self.known, self.items = links, known, items
+        self._rows = matrix(links, items, np.where(known, 1, 2).astype(np.uint8))
+
+    def pairs(self) -> np.ndarray:
+        """(P, 2) unordered pairs with a known link, each once."""
+        source, target = self.links.source[self.known], self.links.target[self.known]
+        packed = np.unique(keys(np.minimum(source, target), np.maximum(source, target), self.items))
+        return np.column_stack([packed // self.items, packed % self.items]).astype(np.int32)
+
+    def answers(self, sets: np.ndarray) -> Answers:  # sets (Q, M)
+        product: Any = self._rows[sets[:, 0]]
+        for column in range(1, sets.shape[1]):
+            product = product.multiply(self._rows[sets[:, column]])
+        product = sparse.csr_array(product)
+        product.sort_indices()
+        owner = np.repeat(np.arange(len(sets)), np.diff(product.indptr))
+        return Answers(owner, product.indices.astype(np.int32), np.log2(product.data).astype(np.int8))
+
+    @cached_property
+    def _neighbours(self) -> Any:
+        known = matrix(self.links.where(self.known), self.items)
+        return sparse.csr_array(known + known.T)
+
+    def ways_to_grow(self, sets: np.ndarray) -> int:
+        """At most this many; a neighbour of two members is counted twice."""
+        return int(np.diff(self._neighbours.indptr)[sets].sum())
+
+    def grow(self, sets: np.ndarray, per_set: int | None, random: np.random.Generator) -> np.ndarray:
+        """Each set with one more member that a known link connects, per_set random ones or all; distinct."""
+        grown = [np.empty((0, sets.shape[1] + 1), dtype=np.int32)]
+        for start in range(0, len(sets), CHUNK):
+            part = sets[start : start + CHUNK]
+            near: Any = self._neighbours[part[:, 0]]
+            for column in range(1, part.shape[1]):
+                near = near + self._neighbours[part[:, column]]
+            near = sparse.csr_array(near)
+            near.sort_indices()
+            owner, item = np.repeat(np.arange(len(part)), np.diff(near.indptr)), near.indices
+            outside = (part[owner] != item[:, None]).all(axis=1)
+            owner, item = owner[outside], item[outside]
+            if per_set is not None:
+                order = np.lexsort((random.random(len(owner)), owner))  # shuffled within each set
+                owner, item = owner[order], item[order]
+                few = np.arange(len(owner)) - np.searchsorted(owner, owner) < per_set
+                owner, item = owner[few], item[few]
+            grown.append(np.sort(np.column_stack([part[owner], item]), axis=1).astype(np.int32))
+        return np.unique(np.concatenate(grown), axis=0)
+
+
+class Found(NamedTuple):
+    queries: QuerySet
+    growable: np.ndarray  # the sets looked at that have any answer, held out or not
+    looked_at: int
+    complete: bool  # every set was looked at and none with a wanted answer left out
+
+
+def find_answers(rule: Rule, sets: np.ndarray, limit: int, train: bool) -> Found:
+    """Look at the sets in their (random) order until `limit` of them have a wanted answer.
+
+    Wanted at train: every answer. Later: those that are held out; the rest are known.
+    """
+    found: list[QuerySet] = [EMPTY]
+    growable = [sets[:0]]
+    listed = looked_at = left_out = 0
+    for start in range(0, len(sets), CHUNK):
+        part = sets[start : start + CHUNK]
+        answers = rule.answers(part)
+        wanted = np.ones(len(answers.owner), dtype=bool) if train else answers.hardness > 0
+        growable.append(part[np.unique(answers.owner)])
+        having = np.unique(answers.owner[wanted])
+        asked = having[: limit - listed]
+        left_out += len(having) - len(asked)
+        number = np.full(len(part), -1)
+        number[asked] = np.arange(len(asked))
+        owner = number[answers.owner]
+        take, rest = wanted & (owner >= 0), ~wanted & (owner >= 0)
+        found.append(
+            QuerySet(
+                rectangle(part[asked]),
+                ragged(owner[take], answers.item[take], len(asked)),
+                answers.hardness[take],
+                ragged(owner[rest], answers.item[rest], len(asked)),
+            )
+        )
+        listed += len(asked)
+        looked_at += len(part)
+        if listed >= limit:
+            break
+    complete = looked_at == len(sets) and not left_out
+    return Found(concatenate(found), np.concatenate(growable), looked_at, complete)

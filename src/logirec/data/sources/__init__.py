@@ -1,0 +1,58 @@
+"""Every way in, one file each. A source reads a path into Staging and counts what it cannot use."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from logirec.config import FORMATS, Format
+from logirec.data.sources import amazon, links, orders, rechorus, released
+from logirec.data.sources.lines import starts_like_json
+from logirec.data.sources.tables import TABLE_ENDINGS, is_parquet, open_table
+from logirec.data.staging import Staging
+from logirec.errors import InputError
+
+Reader = Callable[[Path, Staging, Mapping[str, str]], None]
+
+READERS: dict[Format, Reader] = {
+    "amazon": amazon.read,
+    "links": links.read,
+    "rechorus": rechorus.read,
+    "orders": orders.read,
+    "released": released.read,
+}
+
+
+def locate(path: Path, wanted: Format | None) -> tuple[Format, Path]:
+    """The format of a path, by what is in it, and the file (or folder) that its reader takes."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if path.is_file():
+        return wanted or _detect_file(path), path
+    if wanted in ("rechorus", "released") or (path / "item_meta.csv").exists() or (path / "id2ent.pkl").exists():
+        return wanted or ("rechorus" if (path / "item_meta.csv").exists() else "released"), path
+    if wanted in (None, "amazon"):
+        metadata = sorted(p for p in path.iterdir() if p.name.startswith("meta_") and ".json" in p.name)
+        if len(metadata) > 1:
+            raise InputError(f"{path}: more than one metadata file; name the one to read")
+        if metadata:
+            return "amazon", metadata[0]
+    tables = sorted(p for p in path.iterdir() if p.suffix in TABLE_ENDINGS and p.name != "PROVENANCE.txt")
+    if len(tables) == 1:
+        return wanted or _detect_file(tables[0]), tables[0]
+    if wanted in (None, "orders") and tables and orders.find_files(path)[0]:
+        return "orders", path
+    raise InputError(f"{path}: no known input in this folder; name a file, and its --format ({', '.join(FORMATS)})")
+
+
+def _detect_file(path: Path) -> Format:
+    if not is_parquet(path) and starts_like_json(path):
+        return "amazon"
+    table = open_table(path)
+    if not table.columns:
+        return "orders"  # no header that is known: one basket a line
+    for name, roles in (("orders", ("order", "item")), ("links", ("source", "target"))):
+        if orders.has_columns(table, roles):
+            return name  # type: ignore[return-value]
+    raise InputError(
+        f"{path.name}: cannot tell the format from the columns {', '.join(table.columns)}; "
+        f"name it with --format ({', '.join(FORMATS)}) and the columns with --columns"
+    )

@@ -1,0 +1,81 @@
+"""Order lines (order, item, and where known time, customer, quantity, price, status, title), or one basket a line.
+
+This file only reads them. What is left out (cancelled orders, returns, codes that are no products) and how baskets
+become links is in data/order_links.py.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from logirec.data.sources import side_tables
+from logirec.data.sources.tables import TABLE_ENDINGS, Table, open_table, read_ragged, read_rows, recognise
+from logirec.data.staging import Staging
+from logirec.errors import InputError
+
+ROLES = {
+    "order": True,
+    "item": True,
+    "time": False,
+    "customer": False,
+    "quantity": False,
+    "price": False,
+    "status": False,
+    "title": False,
+}
+
+
+def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
+    if path.is_dir():
+        order_file, item_file = find_files(path)
+        if order_file is None:
+            raise InputError(f"{path}: no table in this folder has an order and an item column")
+        if item_file is not None:
+            side_tables.read_items(item_file, staging)
+        path = order_file
+    table = open_table(path)
+    staging.files["orders"] = path.name
+    with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
+        if not table.columns and not columns:
+            _read_baskets(table, staging, task.advance)
+            return
+        found = recognise(table, ROLES, columns)
+        rows = staging.writer("orders", list(found))
+        for line, values in read_rows(table, list(found.values()), staging.rejects, task.advance):
+            if values[0] and values[1]:  # order and item come first in ROLES
+                rows.add(line, values)
+            else:
+                staging.rejects.reject(path.name, "no order or item id", line)
+
+
+def _read_baskets(table: Table, staging: Staging, advance: Callable[[float], None]) -> None:
+    """Each line is an order; its fields are the items."""
+    rows = staging.writer("orders", ("order", "item"))
+    for row in read_ragged(table, staging.rejects, advance):
+        items = [field.strip() for field in row.values if field.strip()]
+        if not items:
+            staging.rejects.reject(table.path.name, "no items", row.line)
+            continue
+        for item in items:
+            rows.add(row.line, (str(row.line), item))
+
+
+def find_files(folder: Path) -> tuple[Path | None, Path | None]:
+    """The order lines and the item descriptions of a folder, by their columns."""
+    orders = items = None
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in TABLE_ENDINGS or path.name == "PROVENANCE.txt":
+            continue
+        table = open_table(path)
+        if has_columns(table, ("order", "item")) and orders is None:
+            orders = path
+        elif has_columns(table, ("item", "title")) and items is None:
+            items = path
+    return orders, items
+
+
+def has_columns(table: Table, roles: tuple[str, ...]) -> bool:
+    try:
+        recognise(table, dict.fromkeys(roles, True), {})
+    except InputError:
+        return False
+    return True

@@ -1,0 +1,229 @@
+"""Rows of a CSV, TSV or Parquet file as text, column by column name, in bounded memory."""
+
+import csv
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from logirec.data.rejects import Rejects
+from logirec.data.sources.lines import read_lines
+from logirec.errors import InputError
+
+TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+BATCH = 65_536
+
+# What a column may be called, in any case and with any punctuation.
+NAMES = {
+    "order": "order_id order invoice_no invoice invoice_id basket_id basket transaction_id transaction "
+    "receipt_id receipt ticket_id ticket cart_id",
+    "session": "session_id session visit_id visit",
+    "item": "item_id item product_id product stock_code sku asin article_id article product_code item_code upc ean",
+    "time": "time timestamp date datetime invoice_date order_date order_time purchase_date created_at "
+    "unix_review_time event_time",
+    "customer": "customer_id customer user_id user client_id member_id household_id",
+    "user": "user_id user reviewer_id customer_id customer client_id member_id",
+    "quantity": "quantity qty units",
+    "price": "unit_price price",
+    "status": "status order_status state",
+    "title": "title description name product_name item_name product_title",
+    "brand": "brand manufacturer i_brand",
+    "category": "category categories main_cat department aisle group product_category i_category",
+    "source": "source source_id source_item from head item_a left",
+    "target": "target target_id target_item to tail item_b right",
+    "relation": "relation rel relationship type kind edge_type",
+    "weight": "weight score strength confidence",
+    "rating": "rating overall score stars",
+}
+
+
+def _plain(name: str) -> str:
+    return "".join(ch for ch in name.lower() if ch.isalnum())
+
+
+_RANK = {role: {_plain(name): rank for rank, name in enumerate(names.split())} for role, names in NAMES.items()}
+
+
+class Row(NamedTuple):
+    line: int
+    values: list[str]  # one text per asked column, "" where empty
+
+
+@dataclass(frozen=True)
+class Table:
+    path: Path
+    columns: tuple[str, ...]  # empty where the file has no header
+    delimiter: str | None  # None for Parquet
+
+
+def is_parquet(path: Path) -> bool:
+    return path.suffix in (".parquet", ".pq")
+
+
+def open_table(path: Path) -> Table:
+    """Look at the first line (or the Parquet footer) only."""
+    if is_parquet(path):
+        try:
+            return Table(path, tuple(pq.read_schema(path).names), None)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path.name}: not a readable Parquet file ({_one_line(error)})") from error
+    for line in read_lines(path):
+        text = (line.text or b"").decode("utf-8", "replace")
+        delimiter = "\t" if path.suffix == ".tsv" else max(",\t;|", key=lambda d: (text.count(d), d == ","))
+        fields = next(csv.reader([text], delimiter=delimiter, strict=False), [])
+        known = any(_plain(field) in names for field in fields for names in _RANK.values())
+        return Table(path, tuple(field.strip() for field in fields) if known else (), delimiter)
+    raise InputError(f"{path.name}: the file is empty")
+
+
+def recognise(table: Table, roles: Mapping[str, bool], override: Mapping[str, str]) -> dict[str, int]:
+    """role -> column number. `roles` says which are required; `override` (--columns) wins over the names known."""
+    found: dict[str, int] = {}
+    for role in roles:
+        if role in override:
+            if override[role] not in table.columns:
+                raise InputError(
+                    f"{table.path.name}: no column {override[role]!r} for {role}; columns: {', '.join(table.columns)}"
+                )
+            found[role] = table.columns.index(override[role])
+            continue
+        taken = set(found.values())
+        ranks = {
+            number: _RANK[role][_plain(name)]
+            for number, name in enumerate(table.columns)
+            if _plain(name) in _RANK[role] and number not in taken and name not in override.values()
+        }
+        if ranks:
+            found[role] = min(ranks, key=lambda number: ranks[number])
+    missing = [role for role, required in roles.items() if required and role not in found]
+    if missing:
+        has = f"columns: {', '.join(table.columns)}" if table.columns else "no header that is known"
+        raise InputError(
+            f"{table.path.name}: no column for {', '.join(missing)} ({has}); name it with --columns {missing[0]}=..."
+        )
+    return found
+
+
+def read_rows(
+    table: Table, columns: list[int], rejects: Rejects, advance: Callable[[float], None] = lambda _: None
+) -> Iterator[Row]:
+    """The asked columns of every sound row, as text; broken rows are counted."""
+    if table.delimiter is None:
+        return _parquet_rows(table, columns, rejects, advance)
+    return _text_rows(table, columns, rejects, advance)
+
+
+def read_ragged(table: Table, rejects: Rejects, advance: Callable[[float], None]) -> Iterator[Row]:
+    """All fields of every line, however many: a file with one basket a line."""
+    decoder = _Decoder(table.path, rejects, advance)
+    for fields in decoder.records(table.delimiter or ","):
+        yield Row(decoder.number, fields)
+
+
+def _text_rows(table: Table, columns: list[int], rejects: Rejects, advance: Callable[[float], None]) -> Iterator[Row]:
+    decoder = _Decoder(table.path, rejects, advance)
+    records = decoder.records(table.delimiter or ",")
+    width = len(table.columns)
+    if width:
+        next(records, None)  # the header
+        rejects.lines_read -= 1
+    need = max(columns) + 1
+    for fields in records:
+        if len(fields) < need or (width and len(fields) > width):
+            rejects.reject(table.path.name, "wrong number of fields", decoder.number)
+            continue
+        yield Row(decoder.number, [fields[c].strip() for c in columns])
+
+
+class _Decoder:
+    """Feeds csv.reader with decoded lines and remembers where it is."""
+
+    def __init__(self, path: Path, rejects: Rejects, advance: Callable[[float], None]) -> None:
+        self.path, self.rejects, self.advance = path, rejects, advance
+        self.number = 0
+        self.taken = 0  # lines handed to csv.reader
+
+    def _texts(self) -> Iterator[str]:
+        for line in read_lines(self.path, self.advance):
+            self.rejects.lines_read += 1
+            self.number = line.number
+            if line.text is None:
+                self.rejects.reject(self.path.name, "line too long", line.number)
+                continue
+            try:
+                text = line.text.decode("utf-8")
+            except UnicodeDecodeError:
+                self.rejects.reject(self.path.name, "not UTF-8", line.number)
+                continue
+            self.taken += 1
+            yield text + "\n"
+
+    def records(self, delimiter: str) -> Iterator[list[str]]:
+        # strict: an unclosed quote at the end of the file is an error, not a field that swallowed the rest.
+        reader = csv.reader(self._texts(), delimiter=delimiter, strict=True)
+        while True:
+            before = self.taken
+            try:
+                record = next(reader)
+            except StopIteration:
+                return
+            except csv.Error:
+                swallowed = max(1, self.taken - before)
+                self.rejects.reject(self.path.name, "broken quoting", self.number - swallowed + 1, swallowed)
+                continue
+            yield record
+
+
+def _parquet_rows(
+    table: Table, columns: list[int], rejects: Rejects, advance: Callable[[float], None]
+) -> Iterator[Row]:
+    names = [table.columns[c] for c in columns]
+    number = 0
+    try:
+        file = pq.ParquetFile(table.path)
+        if not file.metadata.num_rows:
+            raise InputError(f"{table.path.name}: the file is empty")
+        step = table.path.stat().st_size / file.metadata.num_rows
+        for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(names))):
+            taken = [batch.column(name).to_pylist() for name in names]
+            rejects.lines_read += batch.num_rows
+            advance(step * batch.num_rows)
+            for values in zip(*taken, strict=True):
+                number += 1
+                texts = [as_text(value) for value in values]
+                if None in texts:
+                    rejects.reject(table.path.name, "wrong type", number)
+                    continue
+                yield Row(number, [text or "" for text in texts])
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise InputError(f"{table.path.name}: not a readable Parquet file ({_one_line(error)})") from error
+
+
+def as_text(value: object) -> str | None:
+    """Text of a cell, or None where it is of no type that a cell can have. 17850.0 is the id 17850."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float):
+        return "" if value != value else str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, datetime.datetime | datetime.date):
+        return value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else value.isoformat()
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8").strip()
+        except UnicodeDecodeError:
+            return None
+    return None
+
+
+def _one_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

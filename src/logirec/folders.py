@@ -1,0 +1,103 @@
+"""Folders that appear whole or not at all, with a manifest that says what is in them.
+
+Written under a hidden name beside the target, synced, then renamed into place. The manifest holds the size and
+SHA-256 of every file; reading checks them, because neither Parquet nor safetensors notices every flipped byte.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from logirec.errors import ArtifactError, UsageError
+
+MANIFEST = "manifest.json"
+
+
+@contextmanager
+def new_folder(out: Path, force: bool) -> Iterator[Path]:
+    """A folder to write into; it becomes `out` when the block ends well and vanishes when it does not."""
+    check_free(out, force)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
+    try:
+        work.chmod(0o777 & ~_umask())
+        yield work
+        _sync(work)
+        if out.exists():
+            # Swap by two renames; a crash between them leaves the old folder beside, never a half-written new one.
+            old = work.with_suffix(".old")
+            out.rename(old)
+            work.rename(out)
+            shutil.rmtree(old)
+        else:
+            work.rename(out)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def check_free(out: Path, force: bool) -> None:
+    """Early, so that nobody waits for an hour to hear it."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    if not force:
+        raise UsageError(f"{out} exists already; name another --out or add --force to replace it")
+    if not (out / MANIFEST).is_file():
+        raise UsageError(f"{out} was not written by logirec (no {MANIFEST}); it is not replaced, even with --force")
+
+
+def write_manifest(folder: Path, kind: str, schema: int, content: dict[str, Any]) -> None:
+    files = {
+        str(path.relative_to(folder)): {"bytes": path.stat().st_size, "sha256": sha256(path)}
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != MANIFEST
+    }
+    text = json.dumps({"kind": kind, "schema": schema, **content, "files": files}, indent=1, ensure_ascii=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path, kind: str, schema: int, verify: bool = True) -> dict[str, Any]:
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        files = manifest["files"].items()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ArtifactError(f"{folder}: not a {kind} folder (no readable {MANIFEST})") from error
+    if manifest.get("kind") != kind:
+        raise ArtifactError(f"{folder}: a {manifest.get('kind')} folder, where a {kind} is needed")
+    if manifest.get("schema") != schema:
+        raise ArtifactError(
+            f"{folder}: {kind} schema {manifest.get('schema')}, this logirec reads {schema}; prepare it again"
+        )
+    for name, expected in files:
+        file = folder / name
+        if not file.is_file():
+            raise ArtifactError(f"{folder}: {name} is missing; make it again")
+        if file.stat().st_size != expected["bytes"] or (verify and sha256(file) != expected["sha256"]):
+            raise ArtifactError(f"{folder}: {name} is not what was written (size or SHA-256 differs); make it again")
+    return dict(manifest)
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
