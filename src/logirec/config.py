@@ -48,8 +48,8 @@ class PrepareConfig(Settings):
     """Keep items that have a description but not a single link."""
     max_bad: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Share of input lines that may be rejected before the whole input is refused."""
-    memory_mb: Annotated[int, Field(ge=64)] = 256
-    """Memory for the joins; beyond it they spill to disk."""
+    memory_mb: Annotated[int, Field(ge=64)] = 1024
+    """Most memory that the joins may take; they start with less and spill to disk."""
     orders: OrderRules = OrderRules()
 
     @field_validator("basket_sizes")

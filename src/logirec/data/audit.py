@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from logirec.data.dataset import Dataset
-from logirec.data.graph import ItemGraph, Links, contains, keys
+from logirec.data.graph import ItemGraph, Links, in_rows
 from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged, Stage
 from logirec.relation import Relation
 
@@ -160,9 +160,9 @@ def _derivable(queries: QuerySet, known: ItemGraph, reverse: bool) -> np.ndarray
 
 
 def _overlap(queries: QuerySet) -> int:
-    items = int(max(queries.answers.values.max(initial=0), queries.known.values.max(initial=0))) + 1
-    known = np.sort(keys(queries.known.owners, queries.known.values, items))
-    return int(contains(known, keys(queries.answers.owners, queries.answers.values, items)).sum())
+    """Answers that are among their own query's known ones."""
+    known, answers = queries.known, queries.answers
+    return int(in_rows(known.offsets, known.values, answers.owners, answers.values).sum())
 
 
 def _between(dataset: Dataset) -> Iterator[Check]:

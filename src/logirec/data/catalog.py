@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from logirec.config import PrepareConfig
-from logirec.data.graph import Links, contains, keys
+from logirec.data.graph import Links, has_links
 from logirec.data.order_links import clean_orders, link_orders, split_orders
 from logirec.data.rejects import FIRST
 from logirec.data.staging import SCHEMAS, Staging
-from logirec.data.store import Store
+from logirec.data.store import ROWS, Store
 from logirec.errors import InputError
 from logirec.relation import Relation
 
@@ -27,6 +29,18 @@ ITEM_SCHEMA = pa.schema(
 INTERACTION_SCHEMA = pa.schema({"user": pa.int32(), "item": pa.int32(), "rating": pa.float32(), "time": pa.int64()})
 
 
+LINK_SCHEMA = pa.schema({"source": pa.int32(), "target": pa.int32(), "weight": pa.float32(), "held_out": pa.bool_()})
+
+
+class CatalogFiles(NamedTuple):
+    """Left on disk until the store is closed: its memory and the links' are never needed together."""
+
+    items: int
+    links: dict[Relation, Path]
+    counts: dict[str, Any]
+    order_split: str | None
+
+
 @dataclass(frozen=True)
 class Catalog:
     """What is known once ids are rows. Orders and triplets stay in the store until a protocol asks for them."""
@@ -34,26 +48,23 @@ class Catalog:
     items: int
     links: dict[Relation, Links]
     held_out: np.ndarray  # per co-purchase link: a source's own word that training must not see it
-    counts: dict[str, object]
     order_split: str | None  # "temporal" or "random" where orders were split before linking
 
     def complementary(self) -> np.ndarray:
         """Per co-purchase link: it is not a co-view link too, the paper's E_cp and not E_cv."""
-        bought, viewed = (
-            keys(links.source, links.target, self.items)
-            for links in (self.links[Relation.CO_PURCHASE], self.links[Relation.CO_VIEW])
-        )
-        return ~contains(viewed, bought)
+        bought, viewed = self.links[Relation.CO_PURCHASE], self.links[Relation.CO_VIEW]
+        return ~has_links(viewed, self.items, bought.source, bought.target)
 
 
-def build_catalog(store: Store, staging: Staging, config: PrepareConfig) -> Catalog:
+def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_path: Path) -> CatalogFiles:
     for table in SCHEMAS:
         path = str(staging.path(table)).replace("'", "''")
         kind = "TABLE" if table == "links" and staging.rows["orders"] else "VIEW"  # a table takes links from orders
         store.run(f"CREATE {kind} raw_{table} AS SELECT * FROM read_parquet('{path}')")
     order_split = _orders(store, staging, config) if staging.rows["orders"] else None
     _count_self_links(store, staging)
-    _number_items(store, staging, config, order_split)
+    _number_items(store, config, order_split)
+    _write_items(store, items_path)
     store.run(
         """
         CREATE TABLE links AS SELECT relation, s.row AS source, t.row AS target,
@@ -65,20 +76,44 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig) -> Cata
     items, linked = store.value("SELECT count(*) FROM ids"), store.value("SELECT count(*) FROM links")
     if not linked:
         raise InputError("no link between two items was found in the input")
-    counts: dict[str, object] = {
+    counts = {
         "duplicate_links_merged": _usable_links(store) - linked,
-        "duplicate_items_merged": store.value("SELECT count(*) - count(DISTINCT item) FROM raw_items"),
+        "duplicate_items_merged": store.value("SELECT coalesce(sum(times - 1), 0)::BIGINT FROM repeated"),
         "items_without_link_left_out": store.value(
-            "SELECT count(DISTINCT item) FROM raw_items WHERE item NOT IN (SELECT item FROM ids)"
+            "SELECT count(DISTINCT item) FROM raw_items ANTI JOIN ids USING (item)"
         ),
     }
-    links = {relation: _fetch_links(store, relation) for relation in Relation}
-    held_out = store.rows("SELECT bool_or(held_out) FROM links")[0][0]
-    flags = np.zeros(len(links[Relation.CO_PURCHASE]), dtype=bool)
-    if held_out:
-        sql = f"SELECT held_out FROM links WHERE relation = {int(Relation.CO_PURCHASE)} ORDER BY source, target"
-        flags = np.array([row[0] for row in store.rows(sql)], dtype=bool)
-    return Catalog(items, links, flags, counts, order_split)
+    links = {relation: staging.folder / f"links-{relation.label}.parquet" for relation in Relation}
+    for relation, file in links.items():
+        columns = "source, target, weight, held_out"
+        sql = f"SELECT {columns} FROM links WHERE relation = {int(relation)} ORDER BY source, target"
+        store.write(sql, file, LINK_SCHEMA)
+    store.run("DROP TABLE links")
+    return CatalogFiles(items, links, counts, order_split)
+
+
+def load_catalog(files: CatalogFiles) -> Catalog:
+    columns = {relation: _read_columns(path) for relation, path in files.links.items()}
+    links = {relation: Links(*found[:3]) for relation, found in columns.items()}
+    return Catalog(files.items, links, columns[Relation.CO_PURCHASE][3], files.order_split)
+
+
+def _read_columns(path: Path) -> list[np.ndarray]:
+    """One array per column; a column of one value throughout (weights often are) takes no memory."""
+    file = pq.ParquetFile(path)
+    arrays = []
+    for number, field in enumerate(LINK_SCHEMA):
+        groups = [file.metadata.row_group(g).column(number).statistics for g in range(file.metadata.num_row_groups)]
+        values = {value for group in groups if group is not None for value in (group.min, group.max)}
+        if len(values) == 1:
+            arrays.append(np.broadcast_to(np.array(values.pop(), field.type.to_pandas_dtype()), file.metadata.num_rows))
+            continue
+        array, at = np.empty(file.metadata.num_rows, field.type.to_pandas_dtype()), 0
+        for batch in file.iter_batches(ROWS, columns=[field.name], use_threads=False):
+            array[at : at + batch.num_rows] = batch.column(0).to_numpy(zero_copy_only=False)
+            at += batch.num_rows
+        arrays.append(array)
+    return arrays
 
 
 def _orders(store: Store, staging: Staging, config: PrepareConfig) -> str | None:
@@ -110,7 +145,7 @@ def _usable_links(store: Store) -> int:
     return count
 
 
-def _number_items(store: Store, staging: Staging, config: PrepareConfig, order_split: str | None) -> None:
+def _number_items(store: Store, config: PrepareConfig, order_split: str | None) -> None:
     """Items with a link; with --keep-unlinked also those only described; with baskets all that training orders hold."""
     wanted = [f"SELECT {end} AS item FROM raw_links WHERE source <> target" for end in ("source", "target")]
     if config.keep_unlinked:
@@ -125,21 +160,12 @@ def _number_items(store: Store, staging: Staging, config: PrepareConfig, order_s
     )
 
 
-def _fetch_links(store: Store, relation: Relation) -> Links:
-    count = store.value(f"SELECT count(*) FROM links WHERE relation = {int(relation)}")
-    out = Links(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32))
-    at = 0
-    for batch in store.batches(
-        f"SELECT source, target, weight FROM links WHERE relation = {int(relation)} ORDER BY source, target"
-    ):
-        for column, array in zip(batch.columns, out, strict=True):
-            array[at : at + batch.num_rows] = column.to_numpy(zero_copy_only=False)
-        at += batch.num_rows
-    return out
+def _write_items(store: Store, path: Path) -> None:
+    """The first title (brand, category) that the input gives an item; else what its order lines mostly call it.
 
-
-def write_items(store: Store, path: Path) -> None:
-    """The first title (brand, category) that the input gives an item; else what its order lines mostly call it."""
+    Only items described more than once are grouped: grouping a whole catalogue by text costs much memory.
+    """
+    store.run("CREATE TABLE repeated AS SELECT item, count(*) AS times FROM raw_items GROUP BY item HAVING times > 1")
     store.run(
         """
         CREATE TABLE order_titles AS
@@ -147,13 +173,15 @@ def write_items(store: Store, path: Path) -> None:
           GROUP BY item, title QUALIFY row_number() OVER (PARTITION BY item ORDER BY count(*) DESC, title) = 1
         """
     )
-    described = ", ".join(
-        f"arg_min(d.{name}, d.line) FILTER (d.{name} IS NOT NULL) AS {name}" for name in ("title", "brand", "category")
-    )
+    names = ("title", "brand", "category")
+    first = ", ".join(f"arg_min({name}, line) FILTER ({name} IS NOT NULL) AS {name}" for name in names)
     store.write(
         f"""
         SELECT i.row, i.item AS item_id, coalesce(d.title, o.title) AS title, d.brand, d.category
-          FROM ids i LEFT JOIN (SELECT d.item, {described} FROM raw_items d GROUP BY d.item) d ON i.item = d.item
+          FROM ids i LEFT JOIN (
+            SELECT item, {", ".join(names)} FROM raw_items ANTI JOIN repeated USING (item)
+            UNION ALL SELECT item, {first} FROM raw_items SEMI JOIN repeated USING (item) GROUP BY item
+          ) d ON i.item = d.item
           LEFT JOIN order_titles o ON i.item = o.item ORDER BY i.row
         """,
         path,

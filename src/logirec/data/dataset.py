@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logirec.data.graph import ItemGraph, Links, merge
-from logirec.data.query_sets import KINDS, STAGES, Kind, QuerySet, Ragged, Stage
+from logirec.data.graph import ItemGraph, Links
+from logirec.data.query_sets import STAGES, Kind, QuerySet, Ragged, Stage
 from logirec.errors import ArtifactError
-from logirec.folders import read_manifest, write_manifest
+from logirec.folders import read_manifest
 from logirec.relation import Relation
 from logirec.vocabulary import Vocabulary
 
@@ -105,8 +105,10 @@ class Dataset:
 
 
 def _union(parts: list[Links]) -> Links:
-    """Merged; a link that two stages share (the released split has some) once."""
-    links = merge(parts)
+    """All links of the parts; one that two stages share (the released split has some) once."""
+    source, target, weight = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((target, source))
+    links = Links(source[order], target[order], weight[order])
     first = np.ones(len(links), dtype=bool)
     first[1:] = (np.diff(links.source) != 0) | (np.diff(links.target) != 0)
     return links.where(first)
@@ -117,45 +119,3 @@ def _ragged(column: pa.ChunkedArray) -> Ragged:
     offsets = array.offsets.to_numpy().astype(np.int64)
     values = array.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]]
     return Ragged(offsets - offsets[0], values)
-
-
-def write_links(folder: Path, stage: Stage, links: dict[Relation, Links]) -> None:
-    (folder / "links").mkdir(exist_ok=True)
-    with pq.ParquetWriter(folder / "links" / f"{stage}.parquet", LINK_SCHEMA, compression="zstd") as writer:
-        for relation in Relation:
-            part = links[relation]
-            kinds = np.full(len(part), int(relation), dtype=np.int8)
-            columns = [pa.array(c) for c in (part.source, part.target, kinds, part.weight)]
-            writer.write_table(pa.table(columns, schema=LINK_SCHEMA))
-
-
-def write_queries(folder: Path, stage: Stage, kind: Kind, queries: QuerySet) -> None:
-    (folder / "queries").mkdir(exist_ok=True)
-    hardness = Ragged(queries.answers.offsets, queries.hardness.astype(np.int8))
-    columns = (queries.members, queries.answers, hardness, queries.known)
-    _write_ragged(folder / "queries" / f"{stage}-{kind}.parquet", columns, QUERY_SCHEMA)
-
-
-def write_baskets(folder: Path, baskets: Ragged) -> None:
-    _write_ragged(folder / "baskets.parquet", (baskets,), BASKET_SCHEMA)
-
-
-def _write_ragged(path: Path, columns: tuple[Ragged, ...], schema: pa.Schema, rows: int = 1 << 18) -> None:
-    """In slices, so that Arrow's 32-bit list offsets hold whatever the whole is."""
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for start in range(0, max(1, len(columns[0])), rows):
-            part = np.arange(start, min(start + rows, len(columns[0])))
-            arrays = [
-                pa.ListArray.from_arrays(
-                    pa.array(piece.offsets.astype(np.int32)), pa.array(piece.values, field.type.value_type)
-                ).cast(field.type)
-                for piece, field in zip((c.take(part) for c in columns), schema, strict=True)
-            ]
-            writer.write_table(pa.table(arrays, schema=schema))
-
-
-def finish(folder: Path, content: dict[str, Any]) -> None:
-    write_manifest(folder, KIND, SCHEMA, content)
-
-
-__all__ = ["KINDS", "STAGES", "Dataset"]

@@ -1,6 +1,9 @@
-"""The product graph: links as arrays, and as sparse matrices for questions about neighbours."""
+"""The product graph: links as arrays, and as sparse matrices for questions about neighbours.
 
-from collections.abc import Iterable
+A catalogue can have tens of millions of links. Anything that needs eight bytes a link goes through in slices.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,6 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from logirec.relation import Relation
+
+SLICE = 1 << 18
 
 
 class Links(NamedTuple):
@@ -25,45 +30,46 @@ class Links(NamedTuple):
     def where(self, mask: np.ndarray) -> "Links":
         return Links(self.source[mask], self.target[mask], self.weight[mask])
 
-
-NO_LINKS = Links(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
-
-
-def merge(parts: Iterable[Links]) -> Links:
-    """All links of the parts, sorted; the parts have none in common."""
-    parts = list(parts)
-    source, target, weight = (np.concatenate([getattr(p, name) for p in parts]) for name in Links._fields)
-    order = np.lexsort((target, source))
-    return Links(source[order], target[order], weight[order])
+    def reversed(self) -> "Links":
+        order = np.lexsort((self.source, self.target))
+        return Links(self.target[order], self.source[order], self.weight[order])
 
 
-def keys(source: np.ndarray, target: np.ndarray, items: int) -> np.ndarray:
-    """One number per directed pair, in the order of (source, target)."""
-    packed: np.ndarray = source.astype(np.int64) * items + target
-    return packed
+def slices(count: int) -> Iterator[slice]:
+    for start in range(0, count, SLICE):
+        yield slice(start, min(start + SLICE, count))
 
 
-def contains(sorted_keys: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Which of the asked keys are among the sorted ones."""
-    if not len(sorted_keys):
-        return np.zeros(len(asked), dtype=bool)
-    at = np.searchsorted(sorted_keys, asked)
-    at[at == len(sorted_keys)] = 0
-    found: np.ndarray = sorted_keys[at] == asked
+def in_rows(starts: np.ndarray, columns: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Which (row, column) pairs a sparse matrix has, by bisection within the rows, whose columns ascend.
+
+    All pairs at once: each step halves what is left of every row, so it takes log2(longest row) steps.
+    """
+    if not len(columns):
+        return np.zeros(len(row), dtype=bool)
+    low, end = starts[row], starts[row + 1]
+    high = end.copy()
+    last = len(columns) - 1
+    while (low < high).any():
+        middle = (low + high) >> 1
+        less = (columns[np.minimum(middle, last)] < column) & (low < high)
+        high = np.where(less, high, middle)  # where low == high, middle == high: nothing moves
+        low = np.where(less, middle + 1, low)
+    found: np.ndarray = (low < end) & (columns[np.minimum(low, last)] == column)
     return found
 
 
 def matrix(links: Links, items: int, values: np.ndarray | None = None) -> Any:
-    """(N, N) sparse matrix, row = source; 1 per link, or the given values. Its arrays are the links' own."""
-    counts = np.bincount(links.source, minlength=items)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64 if len(links) > 2**31 - 1 else np.int32)
+    """(N, N) sparse matrix, row = source; 1 per link, or the given values. Its columns are the links' own array."""
     data = np.ones(len(links), dtype=np.uint8) if values is None else values
-    return sparse.csr_array((data, links.target, indptr), shape=(items, items))
+    return sparse.csr_array((data, links.target, row_starts(links.source, items)), shape=(items, items))
 
 
-def undirected_count(links: Links, items: int) -> int:
-    low, high = np.minimum(links.source, links.target), np.maximum(links.source, links.target)
-    return len(np.unique(keys(low, high, items)))
+def row_starts(ascending: np.ndarray, rows: int) -> np.ndarray:
+    """Where each row begins in an ascending array of row numbers, and where the last one ends."""
+    wide = np.int64 if len(ascending) > np.iinfo(np.int32).max else np.int32
+    # Of the same type, or searchsorted would make a wider copy of the whole array.
+    return np.searchsorted(ascending, np.arange(rows + 1, dtype=ascending.dtype)).astype(wide)
 
 
 @dataclass(frozen=True)
@@ -81,9 +87,25 @@ class ItemGraph:
     def co_view(self) -> Any:
         return matrix(self.links[Relation.CO_VIEW], self.items)
 
-    @cached_property
-    def _keys(self) -> dict[Relation, np.ndarray]:
-        return {relation: keys(links.source, links.target, self.items) for relation, links in self.links.items()}
-
     def has_links(self, relation: Relation, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        return contains(self._keys[relation], keys(source, target, self.items))
+        """Which of the asked links there are."""
+        return has_links(self.links[relation], self.items, source, target)
+
+
+def has_links(links: Links, items: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    starts = row_starts(links.source, items)
+    found = np.zeros(len(source), dtype=bool)
+    for part in slices(len(source)):
+        found[part] = in_rows(starts, links.target, source[part], target[part])
+    return found
+
+
+def undirected_count(links: Links, items: int, among: np.ndarray | None = None) -> int:
+    """Pairs of items with a link in either direction; `among` leaves out links, both directions of a pair alike."""
+    starts = row_starts(links.source, items)
+    count = 0
+    for part in slices(len(links)):
+        source, target = links.source[part], links.target[part]
+        first = (source < target) | ~in_rows(starts, links.target, target, source)
+        count += int(np.count_nonzero(first if among is None else first & among[part]))
+    return count

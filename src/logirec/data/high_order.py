@@ -4,14 +4,16 @@ Rule: a set of items, connected through known co-purchase links, has the answer 
 answer is held out when not all of those links are known; how many are not is its hardness.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from logirec.data.graph import Links, keys, matrix
+from logirec.data.graph import Links, matrix, slices, undirected_count
 from logirec.data.query_sets import EMPTY, QuerySet, concatenate, ragged, rectangle
+from logirec.data.seeded import mix, shuffled
 
 CHUNK = 8_192  # sets looked at at once
 GROWTH = 20  # candidate sets per set listed, when larger sets are grown from smaller ones
@@ -26,28 +28,45 @@ class Answers(NamedTuple):
 
 
 class Rule:
-    """The rule on one graph whose links are known or held out.
+    """The rule on a graph whose links are known, held out, or not there yet at this stage.
 
-    A link's value is 1 when known and 2 when held out. The element-wise product of the members' rows is then
-    2 ** hardness where every member links, and nothing elsewhere:
+    A link's value is 1 when known, 2 when held out and 0 when not there. The element-wise product of the members'
+    rows is then 2 ** hardness where every member links, and nothing elsewhere:
         prod_m row_m[a] = 1^(known links) * 2^(held-out links).
     """
 
-    def __init__(self, links: Links, known: np.ndarray, items: int) -> None:
+    def __init__(self, links: Links, known: np.ndarray, held_out: np.ndarray, items: int) -> None:
         self.links, self.known, self.items = links, known, items
-        self._rows = matrix(links, items, np.where(known, 1, 2).astype(np.uint8))
+        self._rows = matrix(links, items, known.astype(np.uint8) + 2 * held_out.astype(np.uint8))
 
-    def pairs(self) -> np.ndarray:
-        """(P, 2) unordered pairs with a known link, each once."""
-        source, target = self.links.source[self.known], self.links.target[self.known]
-        packed = np.unique(keys(np.minimum(source, target), np.maximum(source, target), self.items))
-        return np.column_stack([packed // self.items, packed % self.items]).astype(np.int32)
+    def count_pairs(self) -> int:
+        """Unordered pairs with a known link."""
+        return undirected_count(self.links, self.items, self.known)
+
+    def pairs(self, seed: int, at_once: int) -> Iterator[np.ndarray]:
+        """All of those pairs (P, 2), each once, in a random order, about `at_once` at a time.
+
+        The order is that of a random number per pair; a part holds the numbers of one band, so that a large graph
+        is never laid out whole.
+        """
+        bands = max(1, int(self.known.sum()) // at_once)
+        width = (1 << 64) // bands
+        for band in range(bands):
+            low, high = band * width, (band + 1) * width if band + 1 < bands else 1 << 64
+            found = [np.empty((0, 2), dtype=np.int32)]
+            for part in slices(len(self.links)):
+                ends = np.column_stack([self.links.source[part], self.links.target[part]])[self.known[part]]
+                ends.sort(axis=1)
+                numbers = mix(seed, *ends.T)
+                found.append(ends[(numbers >= np.uint64(low)) & (numbers <= np.uint64(high - 1))])
+            yield shuffled(np.concatenate(found), seed)
 
     def answers(self, sets: np.ndarray) -> Answers:  # sets (Q, M)
         product: Any = self._rows[sets[:, 0]]
         for column in range(1, sets.shape[1]):
             product = product.multiply(self._rows[sets[:, column]])
         product = sparse.csr_array(product)
+        product.eliminate_zeros()
         product.sort_indices()
         owner = np.repeat(np.arange(len(sets)), np.diff(product.indptr))
         return Answers(owner, product.indices.astype(np.int32), np.log2(product.data).astype(np.int8))
@@ -80,7 +99,7 @@ class Rule:
                 few = np.arange(len(owner)) - np.searchsorted(owner, owner) < per_set
                 owner, item = owner[few], item[few]
             grown.append(np.sort(np.column_stack([part[owner], item]), axis=1).astype(np.int32))
-        return np.unique(np.concatenate(grown), axis=0)
+        return np.concatenate(grown)
 
 
 class Found(NamedTuple):
@@ -90,16 +109,18 @@ class Found(NamedTuple):
     complete: bool  # every set was looked at and none with a wanted answer left out
 
 
-def find_answers(rule: Rule, sets: np.ndarray, limit: int, train: bool) -> Found:
-    """Look at the sets in their (random) order until `limit` of them have a wanted answer.
+def find_answers(rule: Rule, parts: Iterator[np.ndarray], size: int, limit: int, train: bool) -> Found:
+    """Look at sets of one size in their (random) order until `limit` of them have a wanted answer.
 
     Wanted at train: every answer. Later: those that are held out; the rest are known.
     """
     found: list[QuerySet] = [EMPTY]
-    growable = [sets[:0]]
+    growable = [np.empty((0, size), dtype=np.int32)]
     listed = looked_at = left_out = 0
-    for start in range(0, len(sets), CHUNK):
-        part = sets[start : start + CHUNK]
+    for part in (piece for sets in parts for piece in _pieces(sets)):
+        if listed >= limit:
+            left_out += 1
+            break
         answers = rule.answers(part)
         wanted = np.ones(len(answers.owner), dtype=bool) if train else answers.hardness > 0
         growable.append(part[np.unique(answers.owner)])
@@ -120,7 +141,9 @@ def find_answers(rule: Rule, sets: np.ndarray, limit: int, train: bool) -> Found
         )
         listed += len(asked)
         looked_at += len(part)
-        if listed >= limit:
-            break
-    complete = looked_at == len(sets) and not left_out
-    return Found(concatenate(found), np.concatenate(growable), looked_at, complete)
+    return Found(concatenate(found), np.concatenate(growable), looked_at, not left_out)
+
+
+def _pieces(sets: np.ndarray) -> Iterator[np.ndarray]:
+    for start in range(0, len(sets), CHUNK):
+        yield sets[start : start + CHUNK]

@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from logirec.config import Format, PrepareConfig
-from logirec.data import dataset
-from logirec.data.catalog import Catalog, build_catalog, write_interactions, write_items
+from logirec.data.catalog import Catalog, build_catalog, load_catalog, write_interactions
+from logirec.data.dataset import KIND, SCHEMA
 from logirec.data.demo_shop import DemoShop
-from logirec.data.graph import Links, undirected_count
+from logirec.data.memory import give_back_memory, hoard_nothing
 from logirec.data.protocols import baskets, leak_free, paper, released
-from logirec.data.protocols.parts import Parts
-from logirec.data.query_sets import KINDS, STAGES
 from logirec.data.sources import READERS, locate, side_tables
 from logirec.data.staging import Staging
 from logirec.data.store import Store
+from logirec.data.writer import DatasetWriter
 from logirec.errors import InputError, UsageError
-from logirec.folders import check_free, new_folder, sha256
+from logirec.folders import check_free, new_folder, sha256, write_manifest
 from logirec.progress import Progress
-from logirec.relation import Relation
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,13 @@ def prepare(
     """Write the dataset and return its report (the manifest without the file list)."""
     progress = progress or Progress()
     check_free(out, force)
+    hoard_nothing()
     with new_folder(out, force) as folder:
         work = folder / "work"  # inside, so that it is on the same disk and goes when this fails
         work.mkdir()
         with Staging(work, progress) as staging:
             source = _read(inputs, config, staging)
+        give_back_memory()
         if config.protocol is None:
             config = config.model_copy(
                 update={"protocol": "released" if source["format"] == "released" else "leak-free"}
@@ -54,19 +54,20 @@ def prepare(
         staging.rejects.check(config.max_bad)
         with Store(work, config.memory_mb) as store:
             with progress.task("merging items and links"):
-                catalog = build_catalog(store, staging, config)
+                files = build_catalog(store, staging, config, folder / "items.parquet")
                 staging.rejects.check(config.max_bad)
-                write_items(store, folder / "items.parquet")
-                counts = dict(catalog.counts)
+                counts = dict(files.counts)
                 if staging.rows["interactions"]:
                     counts["interactions"] = write_interactions(store, staging, folder / "interactions.parquet")
-            late = config.protocol in ("baskets", "released")  # these two ask the store once more
-            parts = _split(catalog, config, store) if late else None
-        shutil.rmtree(work)
-        if parts is None:
+            if config.protocol in ("leak-free", "paper"):
+                store.close()  # the other two have questions left
+                give_back_memory()
+            catalog = load_catalog(files)
+            give_back_memory()
             with progress.task(f"splitting ({config.protocol})"):
-                parts = _split(catalog, config, None)
-        _write(folder, parts)
+                writer = DatasetWriter(folder, catalog)
+                _split(catalog, config, store, writer)
+        shutil.rmtree(work)
         staging.rejects.write(folder / "rejects.jsonl")
         report = {
             "protocol": config.protocol,
@@ -74,9 +75,9 @@ def prepare(
             "source": source,
             "settings": config.model_dump(mode="json"),
             "items": catalog.items,
-            "links": _link_counts(catalog, parts),
-            "queries": _query_counts(parts),
-            "notes": {**staging.notes, **parts.notes},
+            "links": writer.links_written,
+            "queries": writer.queries_written,
+            "notes": {**staging.notes, **writer.notes},
             "merged": counts,
             "lines": {
                 "read": staging.rejects.lines_read,
@@ -84,7 +85,7 @@ def prepare(
                 "filtered": staging.rejects.totals("filtered"),
             },
         }
-        dataset.finish(folder, report)
+        write_manifest(folder, KIND, SCHEMA, report)
     return report
 
 
@@ -138,45 +139,13 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _split(catalog: Catalog, config: PrepareConfig, store: Store | None) -> Parts:
+def _split(catalog: Catalog, config: PrepareConfig, store: Store, writer: DatasetWriter) -> None:
     match config.protocol:
-        case "leak-free":
-            return leak_free.split(catalog, config)
         case "paper":
-            return paper.split(catalog, config)
-    assert store is not None  # noqa: S101
-    if config.protocol == "released":
-        return released.split(catalog, store)
-    return baskets.split(catalog, store, config)
-
-
-def _write(folder: Path, parts: Parts) -> None:
-    for stage in STAGES:
-        dataset.write_links(folder, stage, parts.links[stage])
-        for kind in KINDS:
-            dataset.write_queries(folder, stage, kind, parts.queries[stage, kind])
-    if parts.baskets is not None:
-        dataset.write_baskets(folder, parts.baskets)
-
-
-def _link_counts(catalog: Catalog, parts: Parts) -> dict[str, Any]:
-    counts: dict[str, Any] = {}
-    for relation in Relation:
-        links: Links = catalog.links[relation]
-        counts[relation.label] = {
-            "directed": len(links),
-            "undirected": undirected_count(links, catalog.items),
-            **{stage: len(parts.links[stage][relation]) for stage in STAGES},
-        }
-    return counts
-
-
-def _query_counts(parts: Parts) -> dict[str, Any]:
-    return {
-        stage: {
-            kind: {"queries": len(q), "answers": len(q.answers.values)}
-            for kind in KINDS
-            for q in [parts.queries[stage, kind]]
-        }
-        for stage in STAGES
-    }
+            paper.split(catalog, config, writer)
+        case "released":
+            released.split(catalog, store, writer)
+        case "baskets":
+            baskets.split(catalog, store, config, writer)
+        case _:
+            leak_free.split(catalog, config, writer)

@@ -5,18 +5,19 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from logirec.data.graph import Links, contains, keys
+from logirec.data.graph import Links, has_links, row_starts, slices
 
 Stage = Literal["train", "valid", "test"]
 Kind = Literal["low", "high"]
 STAGES: tuple[Stage, ...] = ("train", "valid", "test")
+TRAIN, VALID, TEST = range(3)  # places in STAGES
 KINDS: tuple[Kind, ...] = ("low", "high")
 
 
 class Ragged(NamedTuple):
     """Lists of numbers, one after the other: list q is values[offsets[q]:offsets[q + 1]]."""
 
-    offsets: np.ndarray  # (Q + 1,) int64
+    offsets: np.ndarray  # (Q + 1,) int32, or int64 where it must be
     values: np.ndarray  # (total,) int32
 
     def __len__(self) -> int:
@@ -36,20 +37,31 @@ class Ragged(NamedTuple):
 
     def take(self, lists: np.ndarray) -> "Ragged":
         lengths = self.lengths[lists]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        offsets = _starts(lengths)
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[lists] - offsets[:-1], lengths)
         return Ragged(offsets, self.values[at])
 
 
 def ragged(owners: np.ndarray, values: np.ndarray, lists: int) -> Ragged:
-    """Values with the number of their list, owners ascending."""
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=lists))]).astype(np.int64)
-    return Ragged(offsets, values.astype(np.int32))
+    """Values with the number of their list, which ascends."""
+    return Ragged(row_starts(owners, lists), values.astype(np.int32, copy=False))
 
 
 def rectangle(rows: np.ndarray) -> Ragged:
     """Lists of one length."""
-    return Ragged(np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1], rows.reshape(-1).astype(np.int32))
+    count, length = rows.shape
+    offsets: np.ndarray = np.arange(count + 1, dtype=_offset_type(rows.size)) * length
+    return Ragged(offsets, rows.reshape(-1).astype(np.int32))
+
+
+def _starts(lengths: np.ndarray) -> np.ndarray:
+    offsets = np.zeros(len(lengths) + 1, dtype=_offset_type(int(lengths.sum())))
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _offset_type(total: int) -> type:
+    return np.int32 if total <= np.iinfo(np.int32).max else np.int64
 
 
 @dataclass(frozen=True)
@@ -82,40 +94,48 @@ def concatenate(sets: list[QuerySet]) -> QuerySet:
 
 
 def _stack(parts: list[Ragged]) -> Ragged:
-    lengths = np.concatenate([p.lengths for p in parts])
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    offsets = _starts(np.concatenate([p.lengths for p in parts]))
     return Ragged(offsets, np.concatenate([p.values for p in parts]).astype(np.int32))
 
 
 EMPTY = QuerySet(
-    Ragged(np.zeros(1, np.int64), np.empty(0, np.int32)),
-    Ragged(np.zeros(1, np.int64), np.empty(0, np.int32)),
+    Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
+    Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
     np.empty(0, np.int8),
-    Ragged(np.zeros(1, np.int64), np.empty(0, np.int32)),
+    Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
 )
 
 
 def low_queries(links: Links, held_out: np.ndarray, known: np.ndarray) -> QuerySet:
-    """One query per source of a held-out link; the masks are over links that are not co-views."""
-    asked = np.unique(links.source[held_out])
-    query_of = np.full(int(links.source.max(initial=0)) + 1, -1, dtype=np.int64)
-    query_of[asked] = np.arange(len(asked))
-    known = known & (query_of[links.source] >= 0)
+    """One query per source of a held-out link. The masks leave out the links that are co-views too."""
+    starts = row_starts(links.source, int(links.source.max(initial=-1)) + 1)
+    per_source = _count_by_source(links, held_out)
+    asked = per_source > 0
+    known = known & np.repeat(asked, np.diff(starts))
+    answers = links.target[held_out]
     return QuerySet(
-        rectangle(asked[:, None]),
-        ragged(query_of[links.source[held_out]], links.target[held_out], len(asked)),
-        np.ones(int(held_out.sum()), dtype=np.int8),
-        ragged(query_of[links.source[known]], links.target[known], len(asked)),
+        rectangle(np.flatnonzero(asked)[:, None]),
+        Ragged(_starts(per_source[asked]), answers),
+        np.broadcast_to(np.int8(1), len(answers)),
+        Ragged(_starts(_count_by_source(links, known)[asked]), links.target[known]),
     )
+
+
+def _count_by_source(links: Links, mask: np.ndarray) -> np.ndarray:
+    counts = np.zeros(int(links.source.max(initial=-1)) + 1, dtype=np.int32)
+    for part in slices(len(links)):
+        source = links.source[part][mask[part]]
+        if len(source):
+            first = source[0]  # the smallest: links are sorted
+            counts[first : source[-1] + 1] += np.bincount(source - first).astype(np.int32)
+    return counts
 
 
 def missing_links(members: Ragged, answers: Ragged, links: Links, items: int) -> np.ndarray:
     """Per answer: how many of the query's members do not link to it."""
-    sorted_keys = keys(links.source, links.target, items)
     owner = answers.owners
     per_answer = members.lengths[owner]
     answer_of = np.repeat(np.arange(len(owner)), per_answer)
-    member = members.take(owner).values
-    found = contains(sorted_keys, keys(member, answers.values[answer_of], items))
+    found = has_links(links, items, members.take(owner).values, answers.values[answer_of])
     missing: np.ndarray = per_answer - np.bincount(answer_of[found], minlength=len(owner))
     return missing.astype(np.int8)

@@ -75,7 +75,7 @@ class Staging:
     def path(self, table: str) -> Path:
         return self.folder / f"raw-{table}.parquet"
 
-    def add(self, table: str, lines: list[int], **columns: list[object]) -> None:
+    def add(self, table: str, lines: list[int], **columns: Sequence[object]) -> None:
         names = (*SCHEMAS[table], "line")
         waiting = self._waiting.setdefault(table, {name: [] for name in names})
         waiting["line"].extend(lines)

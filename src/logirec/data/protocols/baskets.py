@@ -11,12 +11,11 @@ import numpy as np
 
 from logirec.config import PrepareConfig
 from logirec.data.catalog import Catalog
-from logirec.data.graph import NO_LINKS
 from logirec.data.protocols.leak_free import high_queries
-from logirec.data.protocols.parts import TRAIN, Parts, mix
 from logirec.data.query_sets import (
     EMPTY,
     STAGES,
+    TRAIN,
     QuerySet,
     Ragged,
     low_queries,
@@ -24,52 +23,49 @@ from logirec.data.query_sets import (
     ragged,
     rectangle,
 )
+from logirec.data.seeded import mix
 from logirec.data.store import Store
+from logirec.data.writer import DatasetWriter
 from logirec.errors import UsageError
 from logirec.relation import Relation
 
 MAX_MEMBERS = 50  # the largest basket that may be asked about
 
 
-def split(catalog: Catalog, store: Store, config: PrepareConfig) -> Parts:
+def split(catalog: Catalog, store: Store, config: PrepareConfig, writer: DatasetWriter) -> None:
     if catalog.order_split is None:
         raise UsageError("--protocol baskets needs order lines (--format orders)")
-    bought = catalog.links[Relation.CO_PURCHASE]
-    nothing = {Relation.CO_PURCHASE: NO_LINKS, Relation.CO_VIEW: NO_LINKS}
-    parts = Parts({"train": dict(catalog.links), "valid": dict(nothing), "test": dict(nothing)}, {})
-    parts.notes["split"] = catalog.order_split
-    everything = np.ones(len(bought), dtype=bool)
-    plain = catalog.complementary()
-    parts.queries["train", "low"] = low_queries(bought.where(plain), everything[plain], ~everything[plain])
-    parts.queries["train", "high"], parts.notes["train-high"] = high_queries(
-        bought, np.zeros(len(bought), dtype=np.int8), TRAIN, catalog.items, config
-    )
+    writer.notes["split"] = catalog.order_split
     for s, stage in enumerate(STAGES):
+        writer.links(stage, {r: np.full(len(links), s == TRAIN) for r, links in catalog.links.items()})
         baskets, unknown = _baskets(store, s)
         if s == TRAIN:
-            parts.baskets = baskets
+            writer.baskets(baskets)
+            _derive_training(catalog, config, writer)
             continue
         queries, note = _hide_one(baskets, s, catalog, config)
         size = queries.members.lengths
-        parts.queries[stage, "low"] = queries.take(np.flatnonzero(size == 1))
-        parts.queries[stage, "high"] = queries.take(np.flatnonzero(size > 1))
-        parts.notes[stage] = {**note, "items_not_in_training_orders": unknown}
-    return parts
+        writer.queries(stage, "low", queries.take(np.flatnonzero(size == 1)))
+        writer.queries(stage, "high", queries.take(np.flatnonzero(size > 1)))
+        writer.notes[stage] = {**note, "items_not_in_training_orders": unknown}
+
+
+def _derive_training(catalog: Catalog, config: PrepareConfig, writer: DatasetWriter) -> None:
+    """Training queries from the training links, as in leak-free."""
+    bought = catalog.links[Relation.CO_PURCHASE]
+    nothing = np.zeros(len(bought), dtype=np.int8)
+    writer.queries("train", "low", low_queries(bought, catalog.complementary(), nothing.astype(bool)))
+    high, writer.notes["train-high"] = high_queries(bought, nothing, TRAIN, catalog.items, config)
+    writer.queries("train", "high", high)
 
 
 def _baskets(store: Store, s: int) -> tuple[Ragged, int]:
     """The orders of a stage in time order, as rows of the catalogue; and how many of their lines it does not hold."""
-    here = f"order_items JOIN order_stage USING (o) WHERE stage = {s}"
-    total = store.value(f"SELECT count(*) FROM {here}")
-    order, row = np.empty(total, np.int64), np.empty(total, np.int32)
-    at = 0
-    sql = f"SELECT o, row FROM (SELECT o, item FROM {here}) JOIN ids USING (item) ORDER BY o, row"
-    for batch in store.batches(sql):
-        order[at : at + batch.num_rows] = batch.column(0).to_numpy()
-        row[at : at + batch.num_rows] = batch.column(1).to_numpy()
-        at += batch.num_rows
-    numbers, owner = np.unique(order[:at], return_inverse=True)
-    return ragged(owner, row[:at], len(numbers)), total - at
+    here = f"SELECT o, item FROM order_items JOIN order_stage USING (o) WHERE stage = {s}"
+    total = store.value(f"SELECT count(*) FROM ({here})")
+    found = store.columns(f"SELECT o, row FROM ({here}) JOIN ids USING (item) ORDER BY o, row")
+    numbers, owner = np.unique(found["o"], return_inverse=True)
+    return ragged(owner, found["row"], len(numbers)), total - len(owner)
 
 
 def _hide_one(baskets: Ragged, s: int, catalog: Catalog, config: PrepareConfig) -> tuple[QuerySet, dict[str, Any]]:

@@ -4,56 +4,59 @@ A pair's two directions stay together. Co-view links are context and known, unle
 held-out pairs. Each stage's graph ends with its own links: validation is made without a look at test.
 """
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from logirec.config import PrepareConfig
 from logirec.data.catalog import Catalog
-from logirec.data.graph import Links, contains, keys
+from logirec.data.graph import Links, has_links
 from logirec.data.high_order import GROWTH, Rule, find_answers
-from logirec.data.protocols.parts import TEST, TRAIN, VALID, Parts, link_keys, mix, shuffled, stages_of
-from logirec.data.query_sets import STAGES, QuerySet, concatenate, low_queries
+from logirec.data.query_sets import STAGES, TEST, TRAIN, VALID, QuerySet, concatenate, low_queries
+from logirec.data.seeded import mix, shuffled, split_stages
+from logirec.data.writer import DatasetWriter
 from logirec.relation import Relation
 
 
-def split(catalog: Catalog, config: PrepareConfig) -> Parts:
+def split(catalog: Catalog, config: PrepareConfig, writer: DatasetWriter) -> None:
     bought, viewed = catalog.links[Relation.CO_PURCHASE], catalog.links[Relation.CO_VIEW]
-    numbers = mix(config.seed, np.minimum(bought.source, bought.target), np.maximum(bought.source, bought.target))
-    stage = stages_of(numbers)
-    del numbers
+    stage = split_stages(len(bought), lambda part: _pair_numbers(bought, part, config.seed))
     view_stage = np.zeros(len(viewed), dtype=np.int8)
     if config.hide_views:
         view_stage = _stage_of_pair(viewed, bought, stage, catalog.items)
-    links = {
-        name: {
-            Relation.CO_PURCHASE: bought.where(stage == s),
-            Relation.CO_VIEW: viewed.where(view_stage == s),
-        }
-        for s, name in enumerate(STAGES)
-    }
-    parts = Parts(links, {})
-    plain = catalog.complementary()
-    low_links, low_stage = bought.where(plain), stage[plain]
     for s, name in enumerate(STAGES):
-        low = low_queries(low_links, low_stage == s, low_stage < s)
-        parts.queries[name, "low"], parts.notes[f"{name}-low"] = _sampled(low, s, config)
-        parts.queries[name, "high"], parts.notes[f"{name}-high"] = high_queries(bought, stage, s, catalog.items, config)
-    return parts
+        writer.links(name, {Relation.CO_PURCHASE: stage == s, Relation.CO_VIEW: view_stage == s})
+    plain = catalog.complementary()
+    for s, name in enumerate(STAGES):
+        low, writer.notes[f"{name}-low"] = _low_queries(bought, plain, stage, s, config)
+        writer.queries(name, "low", low)
+        del low  # a large catalogue's fills memory
+    for s, name in enumerate(STAGES):
+        high, writer.notes[f"{name}-high"] = high_queries(bought, stage, s, catalog.items, config)
+        writer.queries(name, "high", high)
+
+
+def _pair_numbers(links: Links, part: slice, seed: int) -> np.ndarray:
+    source, target = links.source[part], links.target[part]
+    return mix(seed, np.minimum(source, target), np.maximum(source, target))
 
 
 def _stage_of_pair(asked: Links, links: Links, stage: np.ndarray, items: int) -> np.ndarray:
     """For each asked link, the stage of its two items' pair among `links`; train where they have none."""
     found = np.zeros(len(asked), dtype=np.int8)
     for s in (VALID, TEST):
-        held_out = link_keys(links.where(stage == s), items)
-        forward = contains(held_out, keys(asked.source, asked.target, items))
-        found[forward | contains(held_out, keys(asked.target, asked.source, items))] = s
+        held_out = links.where(stage == s)
+        forward = has_links(held_out, items, asked.source, asked.target)
+        found[forward | has_links(held_out, items, asked.target, asked.source)] = s
     return found
 
 
-def _sampled(queries: QuerySet, s: int, config: PrepareConfig) -> tuple[QuerySet, dict[str, Any]]:
+def _low_queries(
+    bought: Links, plain: np.ndarray, stage: np.ndarray, s: int, config: PrepareConfig
+) -> tuple[QuerySet, dict[str, Any]]:
     """Training lists all: that is no more than the links themselves."""
+    queries = low_queries(bought, plain & (stage == s), plain & (stage < s))
     found = len(queries)
     sampled = s != TRAIN and found > config.max_queries
     if sampled:
@@ -70,24 +73,23 @@ def high_queries(
     A connected set of n has a connected subset of n - 1 with at least its answers, so the sets of n are found by
     growing those of n - 1 that have an answer. Where there are too many, a random part is looked at and grown.
     """
-    seen = stage <= s
-    links = bought.where(seen)
-    known = (stage[seen] < s) | (s == TRAIN)
-    rule = Rule(links, known, items)
+    held_out = (stage == s) & (s != TRAIN)
+    rule = Rule(bought, (stage <= s) & ~held_out, held_out, items)
     random = np.random.default_rng([config.seed, s])
+    limit, seed = config.max_queries, config.seed + s
     listed: list[QuerySet] = []
     notes: dict[str, Any] = {}
-    sets, whole = rule.pairs(), True
+    candidates, parts, whole = rule.count_pairs(), rule.pairs(seed, at_once=4 * limit), True
     for size in range(2, max(config.basket_sizes) + 1):
-        if size > 2:
-            bound = GROWTH * config.max_queries
-            per_set = None if rule.ways_to_grow(sets) <= bound else max(1, bound // len(sets))
-            sets, whole = rule.grow(sets, per_set, random), whole and per_set is None
-        found = find_answers(rule, shuffled(sets, config.seed + s), config.max_queries, train=s == TRAIN)
+        found = find_answers(rule, parts, size, limit, train=s == TRAIN)
         whole = whole and found.complete
         if size in config.basket_sizes:
             listed.append(found.queries)
-            counts = {"candidates": len(sets), "looked_at": found.looked_at, "listed": len(found.queries)}
+            counts = {"candidates": candidates, "looked_at": found.looked_at, "listed": len(found.queries)}
             notes[f"size {size}"] = {**counts, "sampled": not whole}
-        sets = found.growable
+        if size < max(config.basket_sizes):
+            ways = rule.ways_to_grow(found.growable)
+            per_set = None if ways <= GROWTH * limit else max(1, GROWTH * limit // len(found.growable))
+            grown = shuffled(rule.grow(found.growable, per_set, random), seed)
+            candidates, parts, whole = len(grown), chain([grown]), whole and per_set is None
     return concatenate(listed), notes

@@ -8,40 +8,40 @@ import numpy as np
 
 from logirec.config import PrepareConfig
 from logirec.data.catalog import Catalog
-from logirec.data.graph import NO_LINKS
 from logirec.data.high_order import Rule, find_answers
-from logirec.data.protocols.parts import TRAIN, Parts, Triplets, mix, queries_of, shuffled, stages_of
-from logirec.data.query_sets import STAGES
+from logirec.data.protocols.triplets import Triplets, queries_of
+from logirec.data.query_sets import STAGES, TRAIN
+from logirec.data.seeded import mix, split_stages
+from logirec.data.writer import DatasetWriter
 from logirec.relation import Relation
 
 
-def split(catalog: Catalog, config: PrepareConfig) -> Parts:
+def split(catalog: Catalog, config: PrepareConfig, writer: DatasetWriter) -> None:
     bought, viewed = catalog.links[Relation.CO_PURCHASE], catalog.links[Relation.CO_VIEW]
     plain = catalog.complementary()
+    low = _split_triplets(bought.source[plain][:, None], bought.target[plain], config.seed)
     stage = np.zeros(len(bought), dtype=np.int8)  # links that are co-views too are no answers: training keeps them
-    stage[plain] = stages_of(mix(config.seed, bought.source[plain], bought.target[plain]))
-    low = Triplets(bought.source[plain][:, None], bought.target[plain], stage[plain])
+    stage[plain] = low.stage
 
-    rule = Rule(bought, np.ones(len(bought), dtype=bool), catalog.items)
-    pairs = rule.pairs()
-    found = find_answers(rule, shuffled(pairs, config.seed), config.max_queries, train=True)
+    everything = np.ones(len(bought), dtype=bool)
+    rule = Rule(bought, everything, ~everything, catalog.items)
+    pairs = rule.pairs(config.seed, at_once=4 * config.max_queries)
+    found = find_answers(rule, pairs, 2, config.max_queries, train=True)
     members = found.queries.members.values.reshape(-1, 2)[found.queries.answers.owners]
-    answer = found.queries.answers.values
-    high = Triplets(members, answer, stages_of(mix(config.seed, members[:, 0], members[:, 1], answer)))
+    high = _split_triplets(members, found.queries.answers.values, config.seed)
 
-    links = {
-        name: {
-            Relation.CO_PURCHASE: bought.where(stage == s),
-            Relation.CO_VIEW: viewed if s == TRAIN else NO_LINKS,
-        }
-        for s, name in enumerate(STAGES)
-    }
-    train = links["train"][Relation.CO_PURCHASE]
-    parts = Parts(links, {})
-    for stage_name, queries in queries_of(low, train, catalog.items).items():
-        parts.queries[stage_name, "low"] = queries
-    for stage_name, queries in queries_of(high, train, catalog.items).items():
-        parts.queries[stage_name, "high"] = queries
-    counts = {"candidates": len(pairs), "looked_at": found.looked_at, "listed": len(found.queries)}
-    parts.notes["high"] = {"size 2": {**counts, "sampled": not found.complete}}
-    return parts
+    for s, name in enumerate(STAGES):
+        writer.links(name, {Relation.CO_PURCHASE: stage == s, Relation.CO_VIEW: np.full(len(viewed), s == TRAIN)})
+    train = bought.where(stage == TRAIN)
+    for name, queries in queries_of(low, train, catalog.items).items():
+        writer.queries(name, "low", queries)
+    for name, queries in queries_of(high, train, catalog.items).items():
+        writer.queries(name, "high", queries)
+    counts = {"candidates": rule.count_pairs(), "looked_at": found.looked_at, "listed": len(found.queries)}
+    writer.notes["high"] = {"size 2": {**counts, "sampled": not found.complete}}
+
+
+def _split_triplets(members: np.ndarray, answer: np.ndarray, seed: int) -> Triplets:
+    columns = [*members.T, answer]
+    stage = split_stages(len(answer), lambda part: mix(seed, *(column[part] for column in columns)))
+    return Triplets(members, answer, stage)

@@ -12,11 +12,12 @@ from pathlib import Path
 import msgspec
 
 from logirec.data.sources.lines import read_lines
-from logirec.data.staging import Staging
+from logirec.data.staging import BATCH, Rows, Staging
 from logirec.relation import Relation
 
 MAX_LITERAL = 1 << 20  # bytes of a Python literal: its parser takes a hundred times that in memory
 MAX_ID = 256
+_BUY, _VIEW = int(Relation.CO_PURCHASE), int(Relation.CO_VIEW)
 
 
 class Related(msgspec.Struct):
@@ -41,9 +42,11 @@ _decoder = msgspec.json.Decoder(Product)
 
 def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     staging.files["links"] = path.name
+    items, links = item_writer(staging), _LinkWriter(staging)
     for line, product in products(path, staging):
-        stage_item(product, line, staging)
-        _stage_links(product, line, staging)
+        items.add(line, item_row(product))
+        links.add(line, product)
+    links.flush()
 
 
 def products(path: Path, staging: Staging) -> Iterator[tuple[int, Product]]:
@@ -104,37 +107,53 @@ def _reason(error: msgspec.ValidationError) -> str:
     return f"wrong type: {field}" if field else "wrong type or no asin"
 
 
-def stage_item(product: Product, line: int, staging: Staging) -> None:
-    staging.add(
-        "items",
-        [line],
-        item=[product.asin.strip()],
-        title=[_title(product.title)],
-        brand=[html.unescape(product.brand).strip() or None if product.brand else None],
-        category=[_category(product)],
-    )
+def item_writer(staging: Staging) -> Rows:
+    return staging.writer("items", ("item", "title", "brand", "category"))
 
 
-def _stage_links(product: Product, line: int, staging: Staging) -> None:
-    asin = product.asin.strip()
-    related = product.related or Related()
-    for listed, relation in (
-        (_listed(product.also_buy) + related.also_bought, Relation.CO_PURCHASE),
-        (_listed(product.also_view) + related.also_viewed, Relation.CO_VIEW),
-    ):
-        targets = [t for t in listed if t and len(t) <= MAX_ID]
-        count = len(targets)
-        if count < len(listed):
-            staging.rejects.filter(staging.files["links"], "empty or endless target id", [line], len(listed) - count)
-        if count:
-            staging.add(
-                "links",
-                [line] * count,
-                source=[asin] * count,
-                target=list(targets),
-                relation=[int(relation)] * count,
-                weight=[1.0] * count,
-            )
+def item_row(product: Product) -> tuple[str | None, ...]:
+    brand = html.unescape(product.brand).strip() if product.brand else None
+    return product.asin.strip(), _title(product.title), brand or None, _category(product)
+
+
+class _LinkWriter:
+    """Links come by the dozen: columns are extended, not rows added."""
+
+    def __init__(self, staging: Staging) -> None:
+        self._staging = staging
+        self._lines: list[int] = []
+        self._source: list[str] = []
+        self._target: list[str] = []
+        self._relation: list[int] = []
+
+    def add(self, line: int, product: Product) -> None:
+        asin, related = product.asin.strip(), product.related
+        buy, view = _listed(product.also_buy), _listed(product.also_view)
+        if related is not None:
+            buy, view = buy + related.also_bought, view + related.also_viewed
+        for targets, relation in ((buy, _BUY), (view, _VIEW)):
+            if targets and not 0 < len(min(targets)) <= len(max(targets, key=len)) <= MAX_ID:
+                targets = self._usable(targets, line)
+            count = len(targets)
+            self._lines += [line] * count
+            self._source += [asin] * count
+            self._target += targets
+            self._relation += [relation] * count
+        if len(self._lines) >= BATCH:
+            self.flush()
+
+    def _usable(self, targets: list[str], line: int) -> list[str]:
+        usable = [target for target in targets if 0 < len(target) <= MAX_ID]
+        left_out = len(targets) - len(usable)
+        self._staging.rejects.filter(self._staging.files["links"], "empty or endless target id", [line], left_out)
+        return usable
+
+    def flush(self) -> None:
+        weight = [1.0] * len(self._lines)
+        self._staging.add(
+            "links", self._lines, source=self._source, target=self._target, relation=self._relation, weight=weight
+        )
+        self._lines, self._source, self._target, self._relation = [], [], [], []
 
 
 def _listed(value: list[str] | str | None) -> list[str]:

@@ -57,8 +57,9 @@ def read_items(path: Path, staging: Staging) -> None:
     """
     staging.files["items"] = path.name
     if not is_parquet(path) and starts_like_json(path):
+        described = amazon.item_writer(staging)
         for line, product in amazon.products(path, staging):
-            amazon.stage_item(product, line, staging)
+            described.add(line, amazon.item_row(product))
         return
     table = open_table(path)
     found = recognise(table, ITEM_ROLES, {})
