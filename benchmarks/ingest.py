@@ -17,14 +17,24 @@ from pathlib import Path
 
 from logirec.data.demo_shop import DemoShop
 
-LINKS_PER_ITEM = 7.4  # of the demo shop, measured; the true number of each run is printed
+LINKS_PER_ITEM = 7.28  # of the demo shop, measured; the true number of each run is printed
 
 
 def measure(million: float, folder: Path, options: list[str]) -> dict[str, float]:
     shop = DemoShop(int(million * 1e6 / LINKS_PER_ITEM), seed=1)
     source = folder / "products.jsonl"
     links = shop.write_products(source)
-    command = [sys.executable, "-m", "logirec", "prepare", str(source), "--out", str(folder / "out"), "--json", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "logirec",
+        "prepare",
+        str(source),
+        "--out",
+        str(folder / "out"),
+        "--json",
+        *options,
+    ]
     started = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert child.stdout is not None

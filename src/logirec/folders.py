@@ -23,8 +23,11 @@ MANIFEST = "manifest.json"
 def new_folder(out: Path, force: bool) -> Iterator[Path]:
     """A folder to write into; it becomes `out` when the block ends well and vanishes when it does not."""
     check_free(out, force)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise UsageError(f"{out}: cannot be written ({error.strerror})") from error
     try:
         work.chmod(0o777 & ~_umask())
         yield work

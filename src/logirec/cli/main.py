@@ -1,6 +1,7 @@
 """`logirec`: the verbs, and how an error becomes one line and an exit code."""
 
 import os
+import signal
 import sys
 import traceback
 
@@ -33,10 +34,15 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidied up like Ctrl-C
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
         code = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read us has seen enough (| head)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -44,7 +50,6 @@ def main() -> None:
     except KeyboardInterrupt:
         _say("interrupted; nothing was written")
         code = 130
-    sys.stdout.flush()
     sys.exit(code or 0)
 
 
@@ -67,8 +72,3 @@ def _explain(error: Exception) -> int:
 
 def _say(text: str) -> None:
     print(f"logirec: {' '.join(text.split())}", file=sys.stderr)  # noqa: T201
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("PYTHONUTF8", "1")
-    main()

@@ -99,7 +99,7 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
     else:
         described = {}
     assert inputs.source is not None  # noqa: S101
-    format, path = locate(inputs.source, inputs.format)
+    format, path = locate(inputs.source, inputs.format, inputs.columns)
     if inputs.views and format != "orders":
         raise UsageError("--views goes with order lines; other formats carry their own co-views")
     READERS[format](path, staging, inputs.columns)

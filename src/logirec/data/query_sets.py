@@ -55,7 +55,7 @@ def rectangle(rows: np.ndarray) -> Ragged:
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:
-    offsets = np.zeros(len(lengths) + 1, dtype=_offset_type(int(lengths.sum())))
+    offsets: np.ndarray = np.zeros(len(lengths) + 1, dtype=_offset_type(int(lengths.sum())))
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 

@@ -1,6 +1,6 @@
 """Every way in, one file each. A source reads a path into Staging and counts what it cannot use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from logirec.config import FORMATS, Format
@@ -21,8 +21,13 @@ READERS: dict[Format, Reader] = {
 }
 
 
-def locate(path: Path, wanted: Format | None) -> tuple[Format, Path]:
-    """The format of a path, by what is in it, and the file (or folder) that its reader takes."""
+def locate(path: Path, wanted: Format | None, columns: Collection[str] = ()) -> tuple[Format, Path]:
+    """The format of a path, by what is in it, and the file (or folder) that its reader takes.
+
+    `columns` are the roles that --columns names: they too say what the file is.
+    """
+    if wanted is None and columns:
+        wanted = "links" if {"source", "target"} & set(columns) else "orders"
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     if path.is_file():

@@ -21,7 +21,7 @@ RELATION_NAMES = {
 
 
 def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
-    table = open_table(path)
+    table = open_table(path, columns.values())
     found = recognise(table, ROLES, columns)
     roles = list(found)
     staging.files["links"] = path.name

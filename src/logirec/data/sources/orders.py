@@ -32,7 +32,7 @@ def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
         if item_file is not None:
             side_tables.read_items(item_file, staging)
         path = order_file
-    table = open_table(path)
+    table = open_table(path, columns.values())
     staging.files["orders"] = path.name
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
         if not table.columns and not columns:

@@ -22,7 +22,7 @@ _ids = msgspec.json.Decoder(list[int | str])
 
 def read(folder: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     path = folder / "item_meta.csv"
-    table = open_table(path)
+    table = open_table(path, LISTS)
     wanted = [name for name in ("item_id", "i_category", "i_brand", *LISTS) if name in table.columns]
     if "item_id" not in wanted or not set(LISTS) & set(wanted):
         raise InputError(f"{path.name}: needs the columns item_id and r_complement or r_substitute")

@@ -88,7 +88,7 @@ def read_items(path: Path, staging: Staging) -> None:
 
 
 def read_views(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
-    table = open_table(path)
+    table = open_table(path, columns.values())
     override = {role: name for role, name in columns.items() if role in VIEW_ROLES and name in table.columns}
     found = recognise(table, VIEW_ROLES, override)
     staging.files["views"] = path.name
@@ -138,7 +138,7 @@ def _lookup(path: Path, column: str) -> dict[str, str]:
     for beside in sorted(path.parent.glob(f"{stem}*{path.suffix}")):
         if beside == path:
             continue
-        table = open_table(beside)
+        table = open_table(beside, (column,))
         if column in table.columns and stem in table.columns:
             numbers = [table.columns.index(column), table.columns.index(stem)]
             return {row.values[0]: row.values[1] for row in read_rows(table, numbers, Rejects())}

@@ -2,7 +2,7 @@
 
 import csv
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -48,6 +48,10 @@ def _plain(name: str) -> str:
 _RANK = {role: {_plain(name): rank for rank, name in enumerate(names.split())} for role, names in NAMES.items()}
 
 
+_KNOWN = {name for ranks in _RANK.values() for name in ranks}
+_TELLING = {_plain(n) for names in NAMES.values() for n in names.split() if "_" in n} | {"sku", "asin", "upc", "ean"}
+
+
 class Row(NamedTuple):
     line: int
     values: list[str]  # one text per asked column, "" where empty
@@ -64,8 +68,8 @@ def is_parquet(path: Path) -> bool:
     return path.suffix in (".parquet", ".pq")
 
 
-def open_table(path: Path) -> Table:
-    """Look at the first line (or the Parquet footer) only."""
+def open_table(path: Path, named: Collection[str] = ()) -> Table:
+    """Look at the first line (or the Parquet footer) only. It is a header when it has a column that was `named`."""
     if is_parquet(path):
         try:
             return Table(path, tuple(pq.read_schema(path).names), None)
@@ -75,9 +79,15 @@ def open_table(path: Path) -> Table:
         text = (line.text or b"").decode("utf-8", "replace")
         delimiter = "\t" if path.suffix == ".tsv" else max(",\t;|", key=lambda d: (text.count(d), d == ","))
         fields = next(csv.reader([text], delimiter=delimiter, strict=False), [])
-        known = any(_plain(field) in names for field in fields for names in _RANK.values())
-        return Table(path, tuple(field.strip() for field in fields) if known else (), delimiter)
+        header = tuple(field.strip() for field in fields)
+        return Table(path, header if _is_header(header, named) else (), delimiter)
     raise InputError(f"{path.name}: the file is empty")
+
+
+def _is_header(fields: tuple[str, ...], named: Collection[str]) -> bool:
+    """`order_id` heads a column; `date` may be a fruit in a basket, unless `quantity` stands beside it."""
+    plain = {_plain(field) for field in fields}
+    return bool(set(fields) & set(named) or plain & _TELLING or len(plain & _KNOWN) >= 2)
 
 
 def recognise(table: Table, roles: Mapping[str, bool], override: Mapping[str, str]) -> dict[str, int]:

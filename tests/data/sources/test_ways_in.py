@@ -1,0 +1,299 @@
+"""Each format, from a small file of known content to the dataset."""
+
+import gzip
+import json
+import pickle
+from collections import defaultdict
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from logirec.config import PrepareConfig
+from logirec.data.dataset import Dataset
+from logirec.data.prepare import Inputs, prepare
+from logirec.data.sources import locate
+from logirec.errors import InputError, UsageError
+from logirec.relation import Relation
+
+
+def made(tmp_path, source, config=None, **inputs):
+    """The dataset of a source, and its report."""
+    out = tmp_path / "out"
+    report = prepare(Inputs(source, **inputs), out, config or PrepareConfig(), force=True)
+    return Dataset.load(out), report
+
+
+def links_of(dataset, relation=Relation.CO_PURCHASE):
+    """{(source id, target id): weight} over all stages."""
+    links, ids = dataset.graph("test").links[relation], dataset.vocabulary.item_ids
+    return {(ids[s], ids[t]): round(float(w), 6) for s, t, w in zip(*links, strict=True)}
+
+
+def test_amazon_2018_and_2014_lines_make_the_same_dataset(tmp_path):
+    new = [
+        {"asin": "A", "title": "Alpha", "also_buy": ["B", "C"], "also_view": ["D"]},
+        {"asin": "B", "title": "Beta", "also_buy": ["A"], "also_view": []},
+        {"asin": "E", "title": "Nobody's neighbour"},
+    ]
+    old = [
+        {k: v for k, v in p.items() if not k.startswith("also")}
+        | {"related": {"also_bought": p.get("also_buy", []), "also_viewed": p.get("also_view", [])}}
+        for p in new
+    ]
+    (tmp_path / "new.json.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, new)).encode()))
+    (tmp_path / "old.jsonl").write_text("\n".join(map(repr, old)))
+    for name in ("new.json.gz", "old.jsonl"):
+        dataset, report = made(tmp_path, tmp_path / name)
+        assert report["source"]["format"] == "amazon"
+        assert dataset.vocabulary.item_ids == ("A", "B", "C", "D")
+        assert dataset.descriptions["title"] == ["Alpha", "Beta", None, None]
+        assert set(links_of(dataset)) == {("A", "B"), ("A", "C"), ("B", "A")}
+        assert set(links_of(dataset, Relation.CO_VIEW)) == {("A", "D")}
+        assert report["links"]["co_purchase"]["undirected"] == 2
+        assert report["merged"]["items_without_link_left_out"] == 1
+
+
+def test_duplicate_rows_merge_and_self_links_go(tmp_path):
+    lines = [
+        {"asin": "A", "also_buy": ["B", "A", "B"]},
+        {"asin": "A", "title": "Alpha", "also_buy": ["C"]},
+        {"asin": "A", "title": "Later title", "brand": "Acme", "also_buy": ["C"]},
+    ]
+    path = tmp_path / "meta.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    dataset, report = made(tmp_path, path)
+    assert set(links_of(dataset)) == {("A", "B"), ("A", "C")}
+    assert dataset.descriptions["title"][0] == "Alpha"
+    assert dataset.descriptions["brand"][0] == "Acme"
+    assert report["merged"]["duplicate_items_merged"] == 2
+    assert report["merged"]["duplicate_links_merged"] == 2
+    assert report["lines"]["filtered"] == {"link to itself": 1}
+
+
+def test_keep_unlinked(tmp_path):
+    path = tmp_path / "meta.jsonl"
+    path.write_text('{"asin": "A", "also_buy": ["B"]}\n{"asin": "Z", "title": "Lonely"}')
+    dataset, _ = made(tmp_path, path, PrepareConfig(keep_unlinked=True))
+    assert dataset.vocabulary.item_ids == ("A", "B", "Z")
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
+def test_links(tmp_path, form):
+    rows = [("a", "b", "complement", 0.5), ("a", "b", "also_buy", 0.25), ("b", "c", "co-view", 1.0)]
+    path = tmp_path / f"links.{form}"
+    if form == "parquet":
+        names = ("source", "target", "relation", "weight")
+        pq.write_table(pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))), path)
+    else:
+        sign = {"csv": ",", "tsv": "\t"}[form]
+        path.write_text(
+            "\n".join(sign.join(map(str, row)) for row in [("source", "target", "relation", "weight"), *rows])
+        )
+    dataset, report = made(tmp_path, path)
+    assert report["source"]["format"] == "links"
+    assert links_of(dataset) == {("a", "b"): 0.5}
+    assert links_of(dataset, Relation.CO_VIEW) == {("b", "c"): 1.0}
+
+
+def test_bad_links_are_counted_by_reason(tmp_path):
+    path = tmp_path / "links.csv"
+    path.write_text("source,target,relation,weight\na,b,buy,1\na,c,married,1\na,d,buy,-1\n,e,buy,1\na,f,buy,nan\n")
+    with pytest.raises(InputError, match="4 of 5 lines rejected"):
+        made(tmp_path, path)
+    assert not (tmp_path / "out").exists()
+    dataset, report = made(tmp_path, path, PrepareConfig(max_bad=0.9))
+    assert report["lines"]["rejected"] == {
+        "no item id": 1,
+        "unknown relation": 1,
+        "weight is not a positive number": 2,
+    }
+    rejects = [json.loads(line) for line in (dataset.folder / "rejects.jsonl").read_text().splitlines()]
+    assert {r["reason"]: r["first_lines"] for r in rejects}["weight is not a positive number"] == [4, 6]
+
+
+def test_rechorus(tmp_path):
+    folder = tmp_path / "office"
+    folder.mkdir()
+    (folder / "item_meta.csv").write_text(
+        "item_id\ti_category\tr_complement\tr_substitute\n1\t7\t[2, 3]\t[]\n2\t7\t[]\t['3']\n3\t8\t[x]\t[]\n"
+    )
+    (folder / "train.csv").write_text("user_id\titem_id\ttime\n9\t1\t100\n9\t2\t50\n9\t2\t50\n8\t77\t60\n")
+    (folder / "test.csv").write_text("user_id\titem_id\ttime\n9\t3\t200\n")
+    (folder / "Office.item2index").write_text("B00A\t1\nB00B\t2\n")
+    (folder / "Office.text").write_text("id\ttext\nB00A\tPaper\nB00B\tPen\n")
+    dataset, report = made(tmp_path, folder, PrepareConfig(max_bad=0.5))
+    assert report["source"]["format"] == "rechorus"
+    assert set(links_of(dataset)) == {("1", "2"), ("1", "3")}
+    assert set(links_of(dataset, Relation.CO_VIEW)) == {("2", "3")}
+    assert dataset.descriptions["title"] == ["Paper", "Pen", None]
+    assert dataset.descriptions["category"][:2] == ["7", "7"]
+    assert report["lines"]["rejected"] == {"list column is not a list": 1}
+    interactions = dataset.interactions()
+    assert interactions["time"].tolist() == [50, 100, 200]
+    assert interactions["item"].tolist() == [1, 0, 2]
+    counts = report["merged"]["interactions"]
+    assert counts == {"kept": 3, "users": 1, "of_unknown_items": 1, "duplicates_merged": 1}
+
+
+ORDER_LINES = "order_id,item_id,time\n" + "".join(
+    f"{order},{item},2024-01-{day:02d}\n"
+    for day, (order, items) in enumerate([(n, ("a", "b", "c")[: 2 + n % 2]) for n in range(1, 21)], start=1)
+    for item in items
+)
+ORDER_LINES += "99,d,2024-02-01\n"  # without it every order holds a and b, which is no more than chance
+
+
+def test_orders_become_links_with_their_chance_as_weight(tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_text(ORDER_LINES)
+    rules = {"min_support": 2, "min_llr": 0, "min_confidence": 0}
+    dataset, report = made(tmp_path, path, PrepareConfig(orders=rules))
+    assert report["source"]["format"] == "orders"
+    # 20 orders with a and b, 10 of them with c, one order with d alone.
+    assert links_of(dataset) == {
+        ("a", "b"): 1.0, ("b", "a"): 1.0, ("a", "c"): 0.5, ("b", "c"): 0.5, ("c", "a"): 1.0, ("c", "b"): 1.0,
+    }  # fmt: skip
+
+
+def test_orders_with_views_items_and_own_columns(tmp_path):
+    orders, views, items = tmp_path / "o.csv", tmp_path / "v.csv", tmp_path / "i.csv"
+    orders.write_text(ORDER_LINES.replace("order_id,item_id,time", "bon,ding,wann"))
+    views.write_text("session_id,item_id\n" + "".join(f"{s},a\n{s},z\n" for s in range(5)) + "7,y\n")
+    items.write_text("item_id,title,category\na,Apple,Fruit\n")
+    rules = {"min_support": 2, "min_llr": 0, "min_confidence": 0}
+    columns = {"order": "bon", "item": "ding", "time": "wann"}
+    config = PrepareConfig(orders=rules)
+    dataset, _ = made(tmp_path, orders, config, format="orders", columns=columns, views=views, items=items)
+    assert set(links_of(dataset, Relation.CO_VIEW)) == {("a", "z"), ("z", "a")}
+    assert dataset.descriptions["title"][0] == "Apple"
+    assert dataset.descriptions["category"][0] == "Fruit"
+
+
+def test_item_groups_are_looked_up_beside(tmp_path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "orders.csv").write_text(ORDER_LINES)
+    (folder / "products.csv").write_text("product_id,product_name,aisle_id,department_id\na,Apple,1,9\nb,Bread,2,9\n")
+    (folder / "aisles.csv").write_text("aisle_id,aisle\n1,fruit\n2,bakery\n")
+    (folder / "departments.csv").write_text("department_id,department\n9,food\n")
+    config = PrepareConfig(orders={"min_support": 2, "min_llr": 0, "min_confidence": 0})
+    dataset, _ = made(tmp_path, folder, config)
+    assert dataset.descriptions["title"][:2] == ["Apple", "Bread"]
+    assert dataset.descriptions["category"][:2] == ["food > fruit", "food > bakery"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_ratings_without_header_know_items_from_users(tmp_path, swapped):
+    meta, ratings = tmp_path / "meta.jsonl", tmp_path / "ratings.csv"
+    meta.write_text('{"asin": "A", "also_buy": ["B"]}')
+    rows = [("u1", "A", "5.0", "100"), ("u2", "B", "3.0", "50"), ("u2", "X", "1.0", "60")]
+    ratings.write_text("\n".join(",".join((i, u, r, t) if swapped else (u, i, r, t)) for u, i, r, t in rows))
+    dataset, report = made(tmp_path, meta, interactions=ratings)
+    interactions = dataset.interactions()
+    assert interactions["item"].tolist() == [1, 0]
+    assert interactions["rating"].tolist() == [3.0, 5.0]
+    assert report["merged"]["interactions"]["of_unknown_items"] == 1
+
+
+def test_review_lines_are_interactions(tmp_path):
+    meta, reviews = tmp_path / "meta.jsonl", tmp_path / "reviews.json.gz"
+    meta.write_text('{"asin": "A", "also_buy": ["B"]}')
+    line = {"reviewerID": "u", "asin": "B", "overall": 4.0, "unixReviewTime": 7, "reviewText": "fine"}
+    reviews.write_bytes(gzip.compress(json.dumps(line).encode()))
+    dataset, _ = made(tmp_path, meta, interactions=reviews)
+    assert {k: v.tolist() for k, v in dataset.interactions().items()} == {
+        "user": [0], "item": [1], "rating": [4.0], "time": [7],
+    }  # fmt: skip
+
+
+def released_folder(folder, names, links, low, high):
+    """A folder in the authors' form. links: number -> relation number -> pairs; low, high: stage -> triplets."""
+    for sub in ("lowOrder", "highOrder"):
+        (folder / sub).mkdir(parents=True)
+    (folder / "id2ent.pkl").write_bytes(pickle.dumps(names))
+    plain = [f"{h}\t{r}\t{t}" for r, pairs in links.items() for h, t in pairs]
+    for stage in ("train", "valid", "test"):
+        triplets = [f"{q}\t0\t2\t{a}" for q, a in low[stage]]
+        (folder / "lowOrder" / f"{stage}.txt").write_text("\n".join((plain if stage == "train" else []) + triplets))
+        (folder / "highOrder" / f"{stage}.txt").write_text(
+            "\n".join(f"-3\t{i}\t{j}\t0\t{a}" for i, j, a in high[stage])
+        )
+        answers = defaultdict(set)
+        for q, a in low[stage]:
+            answers[((q, (0,)), (q, (2, -2)))].add(a)
+        for i, j, a in high[stage]:
+            answers[(((i, (-3,)), (j, (-3,))), (0,))].add(a)
+        (folder / f"{stage}-answers.pkl").write_bytes(pickle.dumps(answers))
+
+
+def test_released_folder_as_it_is(tmp_path):
+    names = {n: f"B{n}" for n in range(6)}
+    buy = [(0, 1), (0, 2), (3, 0), (3, 1)]
+    links = {0: buy, 1: [(t, h) for h, t in buy], 2: [(1, 2)], 3: [(2, 1)]}
+    low = {"train": [(0, 1)], "valid": [(0, 2)], "test": [(3, 4)]}
+    # Reversed, as theirs: 3 links to 0 and 1.
+    high = {"train": [(0, 1, 3)], "valid": [], "test": [(1, 0, 3), (0, 1, 5)]}
+    released_folder(tmp_path / "r", names, links, low, high)
+    dataset, report = made(tmp_path, tmp_path / "r")
+    assert report["protocol"] == "released"
+    assert "reversed" in report["notes"]["direction"]
+    assert report["notes"]["released"]["pickled_triplets_equal_text"] == {"train": True, "valid": True, "test": True}
+    assert report["notes"]["released"]["inverse_links_mirror_the_links"]
+    ids = dataset.vocabulary.item_ids
+
+    def triplets(stage, kind):
+        q = dataset.queries(stage, kind)
+        return {(tuple(ids[m] for m in q.members.list(n)), ids[a]) for n in range(len(q)) for a in q.answers.list(n)}
+
+    assert triplets("valid", "low") == {(("B0",), "B2")}
+    assert triplets("test", "low") == {(("B3",), "B4")}
+    # (1, 0) and (0, 1) stay apart, and B5, which no link mentions, is no item of this catalogue.
+    assert triplets("test", "high") == {(("B1", "B0"), "B3")}
+    assert dataset.queries("test", "high").hardness.tolist() == [0]
+    assert len(dataset.links("train")[Relation.CO_PURCHASE]) == 4
+    assert len(dataset.links("valid")[Relation.CO_PURCHASE]) == 1
+
+
+def test_released_refuses_pickles_with_commands(tmp_path):
+    import os
+
+    class Trap:
+        def __reduce__(self):
+            return os.system, (f"touch {tmp_path / 'trap'}",)
+
+    folder = tmp_path / "r"
+    folder.mkdir()
+    (folder / "id2ent.pkl").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(InputError, match="refused"):
+        made(tmp_path, folder)
+    assert not (tmp_path / "trap").exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_format_is_detected_or_asked_for(tmp_path):
+    def file(name, text):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    assert locate(file("a.json", '{"asin": "x"}'), None)[0] == "amazon"
+    assert locate(file("b.csv", "source,target\n"), None)[0] == "links"
+    assert locate(file("c.csv", "InvoiceNo,StockCode\n"), None)[0] == "orders"
+    assert locate(file("d.csv", "milk,bread\n"), None)[0] == "orders"
+    assert locate(file("e.csv", "milk,bread\n"), "links")[0] == "links"
+    with pytest.raises(InputError, match="cannot tell the format"):
+        locate(file("f.csv", "item_id,colour\n"), None)
+    with pytest.raises(InputError, match="no such file"):
+        locate(tmp_path / "nothing", None)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no known input"):
+        locate(tmp_path / "empty", None)
+
+
+def test_protocols_that_do_not_fit_the_source_say_so(tmp_path):
+    path = tmp_path / "links.csv"
+    path.write_text("source,target\na,b\n")
+    for protocol in ("released", "baskets"):
+        with pytest.raises(UsageError, match="needs"):
+            made(tmp_path, path, PrepareConfig(protocol=protocol))
+    assert not (tmp_path / "out").exists()

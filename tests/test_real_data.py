@@ -1,0 +1,94 @@
+"""On the real datasets: the counts that are known, no leak where none may be, every known leak where they are."""
+
+import pytest
+
+from logirec.config import PrepareConfig
+from logirec.data.audit import audit
+from logirec.data.dataset import Dataset
+from logirec.data.prepare import Inputs, prepare
+
+pytestmark = pytest.mark.data
+
+COUNTS = {  # folder -> items, co-purchase directed and undirected, co-view directed and undirected
+    "amazon2018_gift_cards": (3908, 21681, 20974, 34098, 33478),
+    "amazon2018_magazine_subscriptions": (17327, 39542, 38551, 35588, 33969),
+    "amazon2014_rechorus_office": (2332, 38071, 31779, 18345, 14140),
+    "amazon2014_rechorus_grocery": (8336, 248444, 199576, 124933, 90946),
+    "amazon2014_rechorus_video_games": (10557, 491061, 371175, 10554, 10367),
+}
+ORDERS = ("instacart_train_orders", "uci_online_retail", "groceries_arules")
+
+
+def found(report, name, stage, kind):
+    return next((c.found, c.of) for c in report.checks if (c.name, c.stage, c.kind) == (name, stage, kind))
+
+
+def test_gift_cards_from_the_command_line(cli, real_data, tmp_path):
+    source = real_data / "amazon2018_gift_cards" / "meta_Gift_Cards.json.gz"
+    report = cli("prepare", source, "--out", tmp_path / "out", "--json").json
+    assert report["items"] == 3908
+    assert report["links"]["co_purchase"]["directed"] == 21681
+    assert report["links"]["co_purchase"]["undirected"] == 20974
+    assert report["links"]["co_view"]["directed"] == 34098
+    assert report["links"]["co_view"]["undirected"] == 33478
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_graph_datasets_have_the_known_counts_and_no_leak(real_data, tmp_path, name):
+    report = prepare(Inputs(real_data / name), tmp_path / "out", PrepareConfig())
+    links = report["links"]
+    directed = [links[r][d] for r in ("co_purchase", "co_view") for d in ("directed", "undirected")]
+    assert (report["items"], *directed) == COUNTS[name]
+    assert report["lines"]["rejected"] == {}
+    assert audit(Dataset.load(tmp_path / "out")).leaks == []
+
+
+def test_magazines_merge_duplicates_and_take_ratings(real_data, tmp_path):
+    folder = real_data / "amazon2018_magazine_subscriptions"
+    inputs = Inputs(folder, interactions=folder / "Magazine_Subscriptions.csv")
+    report = prepare(inputs, tmp_path / "out", PrepareConfig())
+    assert report["merged"]["duplicate_items_merged"] == 1065
+    interactions = report["merged"]["interactions"]
+    assert interactions["kept"] + interactions["of_unknown_items"] + interactions["duplicates_merged"] == 89689
+    assert interactions["kept"] > 30_000
+
+
+@pytest.mark.parametrize("protocol", ["leak-free", "baskets"])
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders(real_data, tmp_path, name, protocol):
+    report = prepare(Inputs(real_data / name), tmp_path / "out", PrepareConfig(protocol=protocol))
+    assert report["lines"]["rejected"] == {}
+    assert report["links"]["co_purchase"]["directed"] > 1000
+    result = audit(Dataset.load(tmp_path / "out"))
+    assert result.leaks == []
+    if protocol == "baskets":
+        assert report["notes"]["split"] == ("temporal" if name.startswith("uci") else "random")
+        assert set("12345") <= set(report["notes"]["test"]["listed_by_size"])
+    if name.startswith("uci"):
+        assert report["lines"]["filtered"]["cancelled"] == 9288
+        assert report["lines"]["filtered"]["not a product"] > 2000
+    if name.startswith("instacart"):
+        assert Dataset.load(tmp_path / "out").descriptions["title"][0]
+
+
+def test_the_released_split_leaks_as_was_measured(real_data, tmp_path):
+    folder = real_data / "logirec_gift_cards_released"
+    report = prepare(Inputs(folder), tmp_path / "out", PrepareConfig(protocol="released"))
+    assert report["items"] == 3835
+    assert all(report["notes"]["released"]["pickled_triplets_equal_text"].values())
+    result = audit(Dataset.load(tmp_path / "out"))
+    assert result.verdict == "leaks"
+    assert found(result, "copy or inverse", "valid", "link") == (2354, 2354)
+    assert found(result, "copy or inverse", "test", "link") == (0, 1105)
+    assert found(result, "reverse", "test", "link") == (41, 1105)
+    assert found(result, "query learnt", "test", "low") == (262, 264)
+    assert found(result, "query learnt", "test", "high") == (6242, 6459)
+    derivable, total = found(result, "reversed lookup", "test", "high")
+    assert derivable / total > 0.9
+    assert result.facts["high_test_answers_linked_from_all_members"] < 0.04
+    assert result.facts["high_test_answers_linking_to_all_members"] > 0.99
+
+
+def test_the_released_links_can_be_split_anew(real_data, tmp_path):
+    prepare(Inputs(real_data / "logirec_gift_cards_released"), tmp_path / "out", PrepareConfig(protocol="leak-free"))
+    assert audit(Dataset.load(tmp_path / "out")).leaks == []

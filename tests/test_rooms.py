@@ -1,0 +1,97 @@
+"""Imports go one way. This reads them and fails when one does not."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import logirec
+
+ROOT = Path(logirec.__file__).parent
+
+# room -> our own rooms that it must not know
+FORBIDDEN = {
+    "logic": {"data", "model", "training", "evaluation", "baselines", "index", "recommender", "service", "cli"},
+    "data": {
+        "logic",
+        "model",
+        "training",
+        "evaluation",
+        "baselines",
+        "index",
+        "recommender",
+        "service",
+        "cli",
+        "reports",
+    },
+    "model": {"data", "training", "evaluation", "baselines", "index", "recommender", "service", "cli", "reports"},
+    "training": {"index", "evaluation", "baselines", "recommender", "service", "cli", "reports"},
+    "service": {"training", "data", "baselines", "cli"},
+    "recommender": {"training", "data", "service", "cli"},
+    "reports": {"cli", "service"},
+}
+# A library is imported in its rooms only; a machine with a GPU often has no more than torch, numpy and scipy.
+LIBRARY_ROOMS = {
+    "torch": {"logic", "model", "training", "evaluation", "baselines", "index", "recommender"},
+    "duckdb": {"data"},
+    "pyarrow": {"data"},
+    "msgspec": {"data"},
+    "isal": {"data"},
+    "fastapi": {"service"},
+    "uvicorn": {"service"},
+    "faiss": {"index"},
+    "matplotlib": {"reports"},
+    "typer": {"cli"},
+}
+# What training and evaluation take from the data room must import without DuckDB and Arrow.
+LIGHT = ("graph", "query_sets")
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    names = imports(path)
+    ours = {name.split(".")[1] for name in names if name.startswith("logirec.")}
+    assert not ours & FORBIDDEN.get(room(path), set())
+    for library, rooms in LIBRARY_ROOMS.items():
+        used = any(name == library or name.startswith(f"{library}.") for name in names)
+        assert not used or room(path) in rooms, f"{library} outside its rooms"
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_what_training_takes_from_data_is_light(name):
+    todo, seen = [ROOT / "data" / f"{name}.py"], set()
+    while todo:
+        path = todo.pop()
+        seen.add(path)
+        for module in imports(path):
+            assert module.split(".")[0] not in ("duckdb", "pyarrow", "msgspec", "torch"), (
+                f"{path.name} imports {module}"
+            )
+            beside = ROOT.parent / Path(*module.split(".")).with_suffix(".py")
+            if beside.exists() and beside not in seen:
+                todo.append(beside)
+
+
+def test_rule_catches_a_wrong_import(tmp_path):
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("from logirec.service import app\nimport torch.nn\n")
+    assert {"logirec.service", "torch.nn"} <= imports(wrong)
