@@ -56,7 +56,7 @@ def test_what_is_written_is_what_the_docs_say(leak_free, baskets):
     names |= {f"links/{s}.parquet" for s in ("train", "valid", "test")}
     names |= {f"queries/{s}-{k}.parquet" for s in ("train", "valid", "test") for k in ("low", "high")}
     assert set(files(leak_free.folder)) == names
-    assert set(files(baskets.folder)) == names | {"baskets.parquet"}
+    assert set(files(baskets.folder)) == names | {"baskets.parquet", "interactions.parquet"}
 
 
 def bad(tmp_path, name, content):

@@ -228,6 +228,17 @@ class TestBaskets:
                 assert queries.hardness[q] == sum((m, answer) not in train for m in members)
         assert found == expected
 
+    def test_customers_of_training_orders_are_the_users(self, shop, baskets):
+        with shop.orders.open() as file:
+            rows = list(csv.DictReader(file))
+        orders = [name for name, _ in oracle.orders_of(shop.orders)]
+        training = set(orders[: round(0.7 * len(orders))])
+        bought = {(r["customer_id"], r["item_id"], r["time"]) for r in rows if r["order_id"] in training}
+        interactions = baskets.interactions()
+        assert len(interactions["user"]) == len(bought)
+        assert len(set(interactions["user"].tolist())) == len({customer for customer, _, _ in bought})
+        assert (np.diff(interactions["time"]) >= 0).all()
+
     def test_training_queries_follow_the_rule(self, baskets):
         split = stage_links(baskets)
         assert as_dict(baskets.queries("train", "low")) == oracle.low_queries(

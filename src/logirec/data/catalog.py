@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from logirec.config import PrepareConfig
 from logirec.data.graph import Links, has_links
-from logirec.data.order_links import clean_orders, link_orders, split_orders
+from logirec.data.order_links import clean_orders, count_customers, link_orders, split_orders
 from logirec.data.rejects import FIRST
 from logirec.data.staging import SCHEMAS, Staging
 from logirec.data.store import ROWS, Store
@@ -59,7 +59,8 @@ class Catalog:
 def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_path: Path) -> CatalogFiles:
     for table in SCHEMAS:
         path = str(staging.path(table)).replace("'", "''")
-        kind = "TABLE" if table == "links" and staging.rows["orders"] else "VIEW"  # a table takes links from orders
+        # Order lines add to these two, so they must be tables.
+        kind = "TABLE" if table in ("links", "interactions") and staging.rows["orders"] else "VIEW"
         store.run(f"CREATE {kind} raw_{table} AS SELECT * FROM read_parquet('{path}')")
     order_split = _orders(store, staging, config) if staging.rows["orders"] else None
     _count_self_links(store, staging)
@@ -122,6 +123,8 @@ def _orders(store: Store, staging: Staging, config: PrepareConfig) -> str | None
     members = "SELECT o, item FROM order_items"
     if config.protocol == "baskets":
         order_split = split_orders(store, config.seed)
+        if not staging.rows["interactions"]:
+            count_customers(store)
         members = "SELECT o, item FROM order_items JOIN order_stage USING (o) WHERE stage = 0"
     with staging.progress.task("linking items bought together"):
         link_orders(store, config.orders, members, Relation.CO_PURCHASE)

@@ -58,7 +58,7 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str) -
     status = ", ".join(f"'{word}'" for word in CANCELLED_STATUS)
     store.run(
         f"""
-        CREATE TABLE judged AS SELECT "order", item, line, {time} AS time,
+        CREATE TABLE judged AS SELECT "order", item, line, {time} AS time, nullif(customer, '') AS customer,
           CASE
             WHEN coalesce(quantity, '') <> '' AND try_cast(quantity AS DOUBLE) IS NULL THEN 'bad quantity'
             WHEN coalesce(price, '') <> '' AND try_cast(price AS DOUBLE) IS NULL THEN 'bad price'
@@ -81,9 +81,11 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str) -
         rejects.filter(file, reason, lines, count)
     store.run(
         """
-        CREATE TABLE sound AS SELECT "order", item, min(time) AS time, min(line) AS line FROM judged
-          WHERE rejected IS NULL AND filtered IS NULL GROUP BY ALL;
-        CREATE TABLE all_orders AS SELECT "order", min(time) AS time, count(*) AS size, min(line) AS line
+        CREATE TABLE sound AS
+          SELECT "order", item, min(time) AS time, min(line) AS line, min(customer) AS customer
+          FROM judged WHERE rejected IS NULL AND filtered IS NULL GROUP BY ALL;
+        CREATE TABLE all_orders AS
+          SELECT "order", min(time) AS time, count(*) AS size, min(line) AS line, min(customer) AS customer
           FROM sound GROUP BY ALL;
         """
     )
@@ -92,7 +94,7 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str) -
         rejects.filter(file, reason, lines, count)
     store.run(
         f"""
-        CREATE TABLE orders AS SELECT "order", time, size::INTEGER AS size,
+        CREATE TABLE orders AS SELECT "order", time, customer, size::INTEGER AS size,
             (row_number() OVER (ORDER BY time NULLS FIRST, line, "order") - 1)::INTEGER AS o
           FROM all_orders WHERE size <= {rules.max_basket};
         CREATE TABLE order_items AS SELECT o, item FROM sound JOIN orders USING ("order");
@@ -127,6 +129,17 @@ def split_orders(store: Store, seed: int) -> str:
         """
     )
     return "temporal" if temporal else "random"
+
+
+def count_customers(store: Store) -> None:
+    """The customers of the training orders are the users of user-based baselines."""
+    store.run(
+        """
+        INSERT INTO raw_interactions BY NAME
+          SELECT customer AS user, item, time::VARCHAR AS time, 0 AS line
+          FROM order_items JOIN orders USING (o) JOIN order_stage USING (o) WHERE stage = 0 AND customer IS NOT NULL
+        """
+    )
 
 
 def link_orders(store: Store, rules: OrderRules, members: str, relation: Relation) -> None:

@@ -57,7 +57,7 @@ def prepare(
                 files = build_catalog(store, staging, config, folder / "items.parquet")
                 staging.rejects.check(config.max_bad)
                 counts = dict(files.counts)
-                if staging.rows["interactions"]:
+                if store.value("SELECT count(*) FROM raw_interactions"):
                     counts["interactions"] = write_interactions(store, staging, folder / "interactions.parquet")
             if config.protocol in ("leak-free", "paper"):
                 store.close()  # the other two have questions left

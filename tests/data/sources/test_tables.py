@@ -1,4 +1,5 @@
 import datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -97,6 +98,9 @@ def test_text_of_cells():
     assert as_text(True) == "True"
     assert as_text(float("nan")) == ""
     assert as_text(2.5) == "2.5"
+    assert as_text(float("inf")) == "inf"
+    assert as_text(Decimal("7.00")) == "7"
+    assert as_text(Decimal("0.25")) == "0.25"
     assert as_text(b"\xff") is None
     assert as_text(datetime.date(2024, 1, 2)) == "2024-01-02"
 

@@ -4,6 +4,7 @@ import csv
 import datetime
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -221,8 +222,8 @@ def as_text(value: object) -> str | None:
         return value.strip()
     if isinstance(value, bool):
         return str(value)
-    if isinstance(value, float):
-        return "" if value != value else str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, float | Decimal):
+        return "" if value != value else str(int(value)) if value == value // 1 else str(value)
     if isinstance(value, int):
         return str(value)
     if isinstance(value, datetime.datetime | datetime.date):
