@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from logirec.cli.main import main
 from logirec.config import PrepareConfig
 from logirec.data.dataset import Dataset
 from logirec.data.demo_shop import DemoShop
 from logirec.data.prepare import Inputs, prepare
+
+# The same examples every time; HYPOTHESIS_PROFILE=search looks for new ones.
+settings.register_profile("same", derandomize=True, max_examples=100, deadline=None)
+settings.register_profile("search", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 REPOSITORY = Path(__file__).parent.parent
 SHOP_ITEMS = 400

@@ -76,3 +76,27 @@ def test_missing_files_other_kinds_and_other_versions_are_refused(tmp_path):
     (tmp_path / "out" / "manifest.json").write_text("[]")
     with pytest.raises(ArtifactError, match="not a thing folder"):
         read_manifest(tmp_path / "out", "thing", 1)
+
+
+def test_a_changed_manifest_is_noticed(tmp_path):
+    make(tmp_path / "out")
+    path = tmp_path / "out" / "manifest.json"
+    path.write_text(path.read_text().replace("42", "43"))
+    with pytest.raises(ArtifactError, match="manifest"):
+        read_manifest(tmp_path / "out", "thing", 1)
+
+
+def test_through_a_link_to_the_folder_it_points_to(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    make(tmp_path / "link")
+    make(tmp_path / "link", "new", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "file.txt").read_text() == "new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_the_folder_one_is_in_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="the folder you are in"):
+        make(tmp_path)

@@ -19,15 +19,15 @@ class Settings(BaseModel):
 class OrderRules(Settings):
     """How order lines become "also bought" links."""
 
-    min_support: Annotated[int, Field(ge=1)] = 3
+    min_support: Annotated[int, Field(ge=1, le=10**9)] = 3
     """An order pair counts only when at least this many orders hold both items."""
-    min_llr: Annotated[float, Field(ge=0)] = 10.83
+    min_llr: Annotated[float, Field(ge=0, le=10**9)] = 10.83
     """Log-likelihood ratio against chance that a pair must reach (10.83: one in a thousand by chance)."""
     min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Smallest P(j|i), the share of i's orders that also hold j, for a link i -> j."""
-    top_links: Annotated[int, Field(ge=1)] = 50
+    top_links: Annotated[int, Field(ge=1, le=10**6)] = 50
     """Best links kept per item, by P(j|i)."""
-    max_basket: Annotated[int, Field(ge=2)] = 200
+    max_basket: Annotated[int, Field(ge=2, le=10**5)] = 200
     """Orders with more items than this are left out (wholesale orders pair everything with everything)."""
 
 
@@ -40,7 +40,7 @@ class PrepareConfig(Settings):
     """The same seed and input give the same bytes."""
     basket_sizes: tuple[Annotated[int, Field(ge=2, le=5)], ...] = (2,)
     """Sizes of the item sets in high-order queries, 2 to 5."""
-    max_queries: Annotated[int, Field(ge=1)] = 100_000
+    max_queries: Annotated[int, Field(ge=1, le=10**9)] = 100_000
     """Most queries listed per stage, kind and basket size; more are sampled, and the dataset says so."""
     hide_views: bool = False
     """Stricter leak-free: the co-view links of held-out pairs are held out too."""
@@ -48,7 +48,7 @@ class PrepareConfig(Settings):
     """Keep items that have a description but not a single link."""
     max_bad: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Share of input lines that may be rejected before the whole input is refused."""
-    memory_mb: Annotated[int, Field(ge=64)] = 1024
+    memory_mb: Annotated[int, Field(ge=64, le=10**7)] = 1024
     """Most memory that the joins may take; they start with less and spill to disk."""
     orders: OrderRules = OrderRules()
 

@@ -8,14 +8,17 @@ from logirec.data.audit import audit
 from logirec.data.dataset import Dataset
 from logirec.data.demo_shop import DemoShop
 from logirec.data.prepare import Inputs, prepare
-from logirec.folders import check_free
+from logirec.errors import UsageError
 from logirec.progress import Progress
 from logirec.reports.tables import show_audit, show_baskets, show_dataset
+
+MARK = "DEMO.txt"  # says that a folder is ours to overwrite
 
 
 def write_shop(shop: DemoShop, folder: Path, progress: Progress) -> dict[str, Path]:
     """products.jsonl (Amazon-style metadata), orders.csv and views.csv (what a shop's own database exports)."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARK).write_text(f"Made by `logirec demo`, {shop.items} items, seed {shop.seed}. It may be replaced.\n")
     writers: dict[str, Callable[[Path], int]] = {
         "products.jsonl": shop.write_products,
         "orders.csv": shop.write_orders,
@@ -30,7 +33,10 @@ def write_shop(shop: DemoShop, folder: Path, progress: Progress) -> dict[str, Pa
 
 def run_demo(folder: Path, items: int, seed: int, files_only: bool, progress: Progress) -> None:
     shop = DemoShop(items, seed)
-    check_free(folder / "dataset", force=True)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; name another --out")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).exists():
+        raise UsageError(f"{folder} is there already and holds other files; name another --out")
     paths = write_shop(shop, folder, progress)
     if files_only:
         return

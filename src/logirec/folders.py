@@ -23,6 +23,7 @@ MANIFEST = "manifest.json"
 def new_folder(out: Path, force: bool) -> Iterator[Path]:
     """A folder to write into; it becomes `out` when the block ends well and vanishes when it does not."""
     check_free(out, force)
+    out = out.resolve()  # through a link to where it points
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
@@ -32,20 +33,29 @@ def new_folder(out: Path, force: bool) -> Iterator[Path]:
         work.chmod(0o777 & ~_umask())
         yield work
         _sync(work)
-        if out.exists():
-            # Swap by two renames; a crash between them leaves the old folder beside, never a half-written new one.
-            old = work.with_suffix(".old")
-            out.rename(old)
-            work.rename(out)
-            shutil.rmtree(old)
-        else:
-            work.rename(out)
+        _swap(work, out)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
+def _swap(work: Path, out: Path) -> None:
+    if not out.exists() or not any(out.iterdir()):
+        work.rename(out)  # over an empty folder too
+        return
+    old = work.with_suffix(".old")
+    out.rename(old)
+    try:
+        work.rename(out)
+    except OSError:
+        old.rename(out)
+        raise
+    shutil.rmtree(old)
+
+
 def check_free(out: Path, force: bool) -> None:
     """Early, so that nobody waits for an hour to hear it."""
+    if out.is_dir() and out.resolve() == Path.cwd():
+        raise UsageError(f"--out {out}: the folder you are in cannot be replaced; name one inside it")
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not force:
@@ -60,7 +70,9 @@ def write_manifest(folder: Path, kind: str, schema: int, content: dict[str, Any]
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != MANIFEST
     }
-    text = json.dumps({"kind": kind, "schema": schema, **content, "files": files}, indent=1, ensure_ascii=False)
+    manifest = {"kind": kind, "schema": schema, **content, "files": files}
+    manifest["manifest_sha256"] = _own_hash(manifest)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
@@ -68,7 +80,7 @@ def read_manifest(folder: Path, kind: str, schema: int, verify: bool = True) -> 
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        files = manifest["files"].items()
+        own_hash = manifest.pop("manifest_sha256")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ArtifactError(f"{folder}: not a {kind} folder (no readable {MANIFEST})") from error
     if manifest.get("kind") != kind:
@@ -77,13 +89,19 @@ def read_manifest(folder: Path, kind: str, schema: int, verify: bool = True) -> 
         raise ArtifactError(
             f"{folder}: {kind} schema {manifest.get('schema')}, this logirec reads {schema}; prepare it again"
         )
-    for name, expected in files:
+    if own_hash != _own_hash(manifest):
+        raise ArtifactError(f"{folder}: {MANIFEST} is not what was written; make it again")
+    for name, expected in manifest["files"].items():
         file = folder / name
         if not file.is_file():
             raise ArtifactError(f"{folder}: {name} is missing; make it again")
         if file.stat().st_size != expected["bytes"] or (verify and sha256(file) != expected["sha256"]):
             raise ArtifactError(f"{folder}: {name} is not what was written (size or SHA-256 differs); make it again")
     return dict(manifest)
+
+
+def _own_hash(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def sha256(path: Path) -> str:

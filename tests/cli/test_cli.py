@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -16,9 +17,11 @@ def test_help_is_light():
 
 
 def test_every_option_has_help(cli):
-    text = cli("prepare", "--help").out
-    assert "Log-likelihood ratio" in text
-    assert "same seed" in text.lower()
+    for verb in ("prepare", "audit", "demo"):
+        options = re.findall(r"^  (--\S+)(?: [A-Z]+)?\s+(.*)$", cli(verb, "--help").out, flags=re.MULTILINE)
+        assert options
+        assert all(len(text) > 10 for _, text in options), options
+    assert "Log-likelihood ratio" in cli("prepare", "--help").out
 
 
 def test_json_is_all_that_stdout_gets(cli, shop, tmp_path):
@@ -58,6 +61,9 @@ def test_without_source_the_demo_shop(cli, tmp_path):
         (["--columns", "colour=red"], "--columns"),
         (["--max-bad", "2"], "max_bad"),
         (["--demo-items", "5"], "demo shop"),
+        (["--min-llr", "inf"], "min_llr"),
+        (["--min-support", "1" + "0" * 50], "min_support"),
+        (["--seed", "9" * 30], "seed"),
         (["--protocol", "released"], "released"),
         (["--nonsense"], "nonsense"),
     ],
@@ -106,9 +112,18 @@ def test_demo_shows_the_data_side(cli, tmp_path):
     assert result.code == 0
     assert "Espresso Machine" in result.out
     assert "verdict: clean" in result.out
-    assert {p.name for p in (tmp_path / "demo").iterdir()} == {"products.jsonl", "orders.csv", "views.csv", "dataset"}
+    assert {p.name for p in (tmp_path / "demo").iterdir()} == {
+        "DEMO.txt", "products.jsonl", "orders.csv", "views.csv", "dataset",
+    }  # fmt: skip
     again = cli("demo", "--out", tmp_path / "demo", "--items", 200, "--quiet")
     assert again.code == 0
+
+
+def test_demo_overwrites_nothing_of_yours(cli, tmp_path):
+    (tmp_path / "orders.csv").write_text("mine")
+    result = cli("demo", "--out", tmp_path, "--items", 200, "--quiet")
+    assert result.code == 2
+    assert (tmp_path / "orders.csv").read_text() == "mine"
 
 
 def test_version(cli):

@@ -7,13 +7,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from logirec.config import PrepareConfig
 from logirec.data.audit import audit
 from logirec.data.dataset import Dataset
+from logirec.data.graph import matrix
+from logirec.data.prepare import Inputs, prepare
 from logirec.folders import read_manifest, write_manifest
+from logirec.relation import Relation
 
 
 def found(report, name, stage="test", kind=None):
-    return sum(c.found for c in report.checks if c.name == name and c.stage == stage and kind in (None, c.kind))
+    chosen = [c.found for c in report.checks if c.name == name and c.stage == stage and kind in (None, c.kind)]
+    assert chosen, f"no check called {name}"
+    return sum(chosen)
 
 
 @pytest.fixture
@@ -48,11 +54,22 @@ def merged(table, more):
     )
 
 
-@pytest.mark.parametrize("fixture", ["leak_free", "baskets"])
-def test_clean_datasets_are_clean(request, fixture):
-    report = audit(request.getfixturevalue(fixture))
+def test_clean_datasets_are_clean(leak_free):
+    report = audit(leak_free)
     assert report.verdict == "clean"
     assert report.leaks == []
+
+
+def test_baskets_are_not_judged(baskets):
+    report = audit(baskets)
+    assert report.verdict == "not judged"
+    assert found(report, "basket seen", kind="high") > 0
+
+
+def test_a_dataset_without_test_is_not_judged(tmp_path):
+    (tmp_path / "links.csv").write_text("source,target\na,b\n")
+    prepare(Inputs(tmp_path / "links.csv"), tmp_path / "out", PrepareConfig())
+    assert audit(Dataset.load(tmp_path / "out")).verdict == "not judged"
 
 
 def test_a_copied_test_link_is_found(copy, leak_free):
@@ -109,7 +126,7 @@ def test_paper_protocol_leaks_as_it_must(paper):
 
 def test_facts(leak_free):
     facts = audit(leak_free).facts
-    links = leak_free.graph("test").co_purchase
+    links = matrix(leak_free.graph("test").links[Relation.CO_PURCHASE], leak_free.items)
     mutual = links.multiply(links.T).nnz / links.nnz
     assert facts["reciprocal_share"] == pytest.approx(mutual)
     assert facts["high_test_answers_linked_from_all_members"] == 1.0

@@ -62,7 +62,7 @@ def test_large_orders_are_left_out(tmp_path):
     big = "".join(f"9,x{n},1,1,X\n" for n in range(6))
     text = "order_id,item_id,quantity,price,title\n" + SOUND + big
     dataset, report = made(tmp_path, text, orders={**LOOSE, "max_basket": 5})
-    assert report["lines"]["filtered"] == {"large order": 1}
+    assert report["lines"]["filtered"] == {"large order": 6}
     assert len(dataset.vocabulary) == 4
     assert len(made(tmp_path, text, orders={**LOOSE, "max_basket": 6})[0].vocabulary) == 10
 

@@ -7,7 +7,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from logirec.config import PrepareConfig
@@ -41,12 +41,16 @@ def test_same_seed_same_bytes_other_seed_other_split(shop, tmp_path, protocol):
     assert first["queries/test-high.parquet"] != made("third", 8)["queries/test-high.parquet"]
 
 
-def test_the_order_of_the_lines_does_not_matter(shop, tmp_path):
-    backwards = tmp_path / "products.jsonl"
-    backwards.write_text("\n".join(reversed(shop.products.read_text().splitlines())))
+@pytest.mark.parametrize("protocol", ["leak-free", "paper", "baskets"])
+def test_the_order_of_the_lines_does_not_matter(shop, tmp_path, protocol):
+    source = shop.orders if protocol == "baskets" else shop.products
+    first, *rest = source.read_text().splitlines()
+    backwards = tmp_path / source.name
+    turned = [first, *reversed(rest)] if protocol == "baskets" else [*reversed(rest), first]
+    backwards.write_text("\n".join(turned))
     made = []
-    for name, path in (("one", shop.products), ("two", backwards)):
-        prepare(Inputs(path), tmp_path / name, PrepareConfig())
+    for name, path in (("one", source), ("two", backwards)):
+        prepare(Inputs(path), tmp_path / name, PrepareConfig(protocol=protocol))
         made.append({k: v for k, v in files(tmp_path / name).items() if k != "manifest.json"})
     assert made[0] == made[1]
 
@@ -97,7 +101,7 @@ def bad_inputs(tmp_path):
         "unknown relation": (bad(tmp_path, "rel.csv", b"source,target,relation\na,b,marries\n"), "unknown relation, 1"),
         "broken parquet": (bad(tmp_path, "x.parquet", b"PAR1" + b"\0" * 50 + b"PAR1"), "Parquet"),
         "header alone": (bad(tmp_path, "head.csv", b"source,target\n"), "empty|no link"),
-        "binary": (bad(tmp_path, "bin.csv", bytes(range(256)) * 40), ""),
+        "binary": (bad(tmp_path, "bin.csv", bytes(range(256)) * 40), "rejected|no line of a table"),
         "pickle": (released, "refused"),
         "missing": (tmp_path / "nowhere.json", "no such file"),
     }
@@ -158,7 +162,8 @@ def dataset_or_one_line(inputs, out, config):
     assert "\n" not in message
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(b"\x00\r\x00", ".csv")
 @given(st.binary(max_size=300), st.sampled_from([".csv", ".tsv", ".json", ".jsonl", ".parquet", ".json.gz"]))
 def test_any_bytes_give_a_dataset_or_one_line(tmp_path, content, ending):
     path = tmp_path / f"input{ending}"
@@ -180,7 +185,7 @@ PRODUCT = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PRODUCT, min_size=1, max_size=6), st.booleans())
 def test_any_metadata_gives_a_dataset_or_one_line(tmp_path, products, literal):
     path = tmp_path / "meta.json"
@@ -192,7 +197,7 @@ def test_any_metadata_gives_a_dataset_or_one_line(tmp_path, products, literal):
 CELL = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.lists(CELL, min_size=1, max_size=5), max_size=12), st.sampled_from(["leak-free", "baskets", "paper"])
 )

@@ -10,6 +10,7 @@ from logirec.config import OrderRules, PrepareConfig
 from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import KINDS, STAGES
+from logirec.data.seeded import mix
 from logirec.relation import Relation
 from tests.data import oracle
 from tests.data.sources.test_ways_in import released_folder
@@ -117,6 +118,38 @@ class TestLeakFree:
                 assert note["listed"] == len(found) <= 40
                 assert note["sampled"] or len(found) == len(expected)
         assert report["notes"]["test-high"]["size 2"]["listed"] == 40
+
+
+def test_seeds_and_purposes_are_independent():
+    """Neither another seed nor another purpose gives the same draw for other rows."""
+    rows = np.arange(1000)
+    draws = [mix(seed, purpose, rows) for seed in range(4) for purpose in ("split", "sample")]
+    assert len(np.unique(np.concatenate(draws))) == 8000
+    halves = np.array([draw >> np.uint64(63) for draw in draws]).astype(float)
+    assert np.abs(np.corrcoef(halves) - np.eye(8)).max() < 0.15
+
+
+def test_sampled_sets_are_as_likely_connected_in_a_ring_as_the_whole_list(tmp_path):
+    """Sets that can be grown from more subsets (triangles) must not be drawn more often."""
+    random = np.random.default_rng(0)
+    links = {(a, b) for a, b in random.integers(50, size=(1200, 2)).tolist() if a != b}
+    path = tmp_path / "links.csv"
+    path.write_text("source,target\n" + "".join(f"{a:02d},{b:02d}\n" for a, b in sorted(links)))
+
+    def triangles(limit):
+        config = PrepareConfig(basket_sizes=(3,), max_queries=limit)
+        prepare(Inputs(path), tmp_path / "out", config, force=True)
+        dataset = Dataset.load(tmp_path / "out")
+        known = pairs(dataset.links("train")[BUY])
+        known |= {(b, a) for a, b in known}
+        sets = dataset.queries("train", "high").members.values.reshape(-1, 3).tolist()
+        return np.mean([(a, b) in known and (a, c) in known and (b, c) in known for a, b, c in sets]), len(sets)
+
+    whole, count = triangles(100_000)
+    part, sampled = triangles(700)
+    assert count > 3000
+    assert sampled == 700
+    assert abs(part - whole) < 3.5 * np.sqrt(whole * (1 - whole) / sampled)
 
 
 class TestPaper:
@@ -267,8 +300,10 @@ def test_known_and_members_are_never_answers(request, fixture):
     dataset = request.getfixturevalue(fixture)
     for stage in STAGES:
         for kind in KINDS:
-            for members, (answers, known) in (
-                as_dict(dataset.queries(stage, kind)).items() if fixture != "baskets" or stage == "train" else ()
-            ):
-                assert not set(answers) & known
-                assert not set(answers) & set(members)
+            queries = dataset.queries(stage, kind)
+            assert len(queries)
+            for q in range(len(queries)):
+                answers = set(queries.answers.list(q).tolist())
+                assert answers
+                assert not answers & set(queries.known.list(q).tolist())
+                assert not answers & set(queries.members.list(q).tolist())

@@ -48,7 +48,7 @@ def main() -> None:
             traceback.print_exc()
         code = _explain(error)
     except KeyboardInterrupt:
-        _say("interrupted; nothing was written")
+        _say("interrupted")
         code = 130
     sys.exit(code or 0)
 
@@ -64,7 +64,7 @@ def _explain(error: Exception) -> int:
         show()
         return int(code)
     if isinstance(error, MemoryError | OSError):
-        _say(f"out of a resource: {error}")
+        _say(f"the system refused: {error or type(error).__name__}")
         return ResourceError.exit_code
     _say(f"this is a bug in logirec: {type(error).__name__}: {str(error).splitlines()[:1]}; --debug shows where")
     return 1

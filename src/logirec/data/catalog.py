@@ -14,6 +14,7 @@ from logirec.data.order_links import clean_orders, count_customers, link_orders,
 from logirec.data.rejects import FIRST
 from logirec.data.staging import SCHEMAS, Staging
 from logirec.data.store import ROWS, Store
+from logirec.data.times import reading_of_time
 from logirec.errors import InputError
 from logirec.relation import Relation
 
@@ -29,7 +30,7 @@ ITEM_SCHEMA = pa.schema(
 INTERACTION_SCHEMA = pa.schema({"user": pa.int32(), "item": pa.int32(), "rating": pa.float32(), "time": pa.int64()})
 
 
-LINK_SCHEMA = pa.schema({"source": pa.int32(), "target": pa.int32(), "weight": pa.float32(), "held_out": pa.bool_()})
+WORKING_LINKS = pa.schema({"source": pa.int32(), "target": pa.int32(), "weight": pa.float32(), "held_out": pa.bool_()})
 
 
 class CatalogFiles(NamedTuple):
@@ -61,7 +62,9 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_p
         path = str(staging.path(table)).replace("'", "''")
         # Order lines add to these two, so they must be tables.
         kind = "TABLE" if table in ("links", "interactions") and staging.rows["orders"] else "VIEW"
-        store.run(f"CREATE {kind} raw_{table} AS SELECT * FROM read_parquet('{path}')")
+        # `place`: the order of reading, which --items opens.
+        columns = "* RENAME (file_row_number AS place)"
+        store.run(f"CREATE {kind} raw_{table} AS SELECT {columns} FROM read_parquet('{path}', file_row_number = true)")
     order_split = _orders(store, staging, config) if staging.rows["orders"] else None
     _count_self_links(store, staging)
     _number_items(store, config, order_split)
@@ -69,7 +72,7 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_p
     store.run(
         """
         CREATE TABLE links AS SELECT relation, s.row AS source, t.row AS target,
-            max(weight)::FLOAT AS weight, coalesce(bool_and(held_out), false) AS held_out
+            max(weight)::FLOAT AS weight, coalesce(bool_and(held_out), false) AS held_out, count(*) AS times
           FROM raw_links l JOIN ids s ON l.source = s.item JOIN ids t ON l.target = t.item
           WHERE l.source <> l.target GROUP BY ALL
         """
@@ -78,7 +81,7 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_p
     if not linked:
         raise InputError("no link between two items was found in the input")
     counts = {
-        "duplicate_links_merged": _usable_links(store) - linked,
+        "duplicate_links_merged": store.value("SELECT sum(times - 1)::BIGINT FROM links"),
         "duplicate_items_merged": store.value("SELECT coalesce(sum(times - 1), 0)::BIGINT FROM repeated"),
         "items_without_link_left_out": store.value(
             "SELECT count(DISTINCT item) FROM raw_items ANTI JOIN ids USING (item)"
@@ -88,7 +91,7 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_p
     for relation, file in links.items():
         columns = "source, target, weight, held_out"
         sql = f"SELECT {columns} FROM links WHERE relation = {int(relation)} ORDER BY source, target"
-        store.write(sql, file, LINK_SCHEMA)
+        store.write(sql, file, WORKING_LINKS)
     store.run("DROP TABLE links")
     return CatalogFiles(items, links, counts, order_split)
 
@@ -103,7 +106,7 @@ def _read_columns(path: Path) -> list[np.ndarray]:
     """One array per column; a column of one value throughout (weights often are) takes no memory."""
     file = pq.ParquetFile(path)
     arrays = []
-    for number, field in enumerate(LINK_SCHEMA):
+    for number, field in enumerate(WORKING_LINKS):
         groups = [file.metadata.row_group(g).column(number).statistics for g in range(file.metadata.num_row_groups)]
         values = {value for group in groups if group is not None for value in (group.min, group.max)}
         if len(values) == 1:
@@ -118,7 +121,7 @@ def _read_columns(path: Path) -> list[np.ndarray]:
 
 
 def _orders(store: Store, staging: Staging, config: PrepareConfig) -> str | None:
-    clean_orders(store, config.orders, staging.rejects, staging.files["orders"])
+    clean_orders(store, config.orders, staging.rejects, staging.files["orders"], config.max_bad)
     order_split = None
     members = "SELECT o, item FROM order_items"
     if config.protocol == "baskets":
@@ -129,12 +132,33 @@ def _orders(store: Store, staging: Staging, config: PrepareConfig) -> str | None
     with staging.progress.task("linking items bought together"):
         link_orders(store, config.orders, members, Relation.CO_PURCHASE)
     if staging.rows["views"]:
-        sessions = "SELECT DISTINCT dense_rank() OVER (ORDER BY session) AS o, item FROM raw_views"
-        fitting = f"""SELECT o, item FROM ({sessions})
-            QUALIFY count(*) OVER (PARTITION BY o) <= {config.orders.max_basket}"""
         with staging.progress.task("linking items viewed together"):
-            link_orders(store, config.orders, fitting, Relation.CO_VIEW)
+            link_orders(store, config.orders, _sessions(store, staging, config, order_split), Relation.CO_VIEW)
     return order_split
+
+
+def _sessions(store: Store, staging: Staging, config: PrepareConfig, order_split: str | None) -> str:
+    """A query of the sessions' items. With a split by time, sessions after the last training order are not known."""
+    when = "true"
+    if order_split == "temporal" and store.value("SELECT count(nullif(time, '')) FROM raw_views"):
+        time = reading_of_time(store, "raw_views")
+        last = "SELECT max(time) FROM orders JOIN order_stage USING (o) WHERE stage = 0"
+        when = f"{time} <= ({last})"
+        left_out = store.value(f"SELECT count(*) FROM raw_views WHERE NOT coalesce({when}, false)")
+        staging.notes["views_after_the_training_orders_left_out"] = left_out
+    elif order_split == "temporal":
+        staging.notes["views"] = "all sessions: without a time column, later ones cannot be told"
+    store.run(
+        f"""
+        CREATE TABLE session_items AS SELECT o, item, min(line) AS line, count(*) OVER (PARTITION BY o) AS size FROM (
+            SELECT dense_rank() OVER (ORDER BY session) AS o, item, line FROM raw_views WHERE {when}
+          ) GROUP BY o, item
+        """
+    )
+    large = f"FROM session_items WHERE size > {config.orders.max_basket}"
+    count, lines = store.rows(f"SELECT count(*), min(line, {FIRST}) {large}")[0]
+    staging.rejects.filter(staging.files["views"], "large session", lines or [], count)
+    return f"SELECT o, item FROM session_items WHERE size <= {config.orders.max_basket}"
 
 
 def _count_self_links(store: Store, staging: Staging) -> None:
@@ -143,28 +167,23 @@ def _count_self_links(store: Store, staging: Staging) -> None:
     staging.rejects.filter(staging.files.get("links", ""), "link to itself", lines or [], count)
 
 
-def _usable_links(store: Store) -> int:
-    count: int = store.value("SELECT count(*) FROM raw_links WHERE source <> target")
-    return count
-
-
 def _number_items(store: Store, config: PrepareConfig, order_split: str | None) -> None:
-    """Items with a link; with --keep-unlinked also those only described; with baskets all that training orders hold."""
+    """Items with a link; with --keep-unlinked also those only described. With baskets: what training orders hold."""
     wanted = [f"SELECT {end} AS item FROM raw_links WHERE source <> target" for end in ("source", "target")]
     if config.keep_unlinked:
         wanted.append("SELECT item FROM raw_items")
     if order_split:
-        wanted.append("SELECT item FROM order_items JOIN order_stage USING (o) WHERE stage = 0")
+        wanted = ["SELECT item FROM order_items JOIN order_stage USING (o) WHERE stage = 0"]
     store.run(
         f"""
         CREATE TABLE ids AS SELECT item, (row_number() OVER (ORDER BY item) - 1)::INTEGER AS row
-          FROM ({" UNION ".join(wanted)})
+          FROM (SELECT DISTINCT item FROM ({" UNION ALL ".join(wanted)}))
         """
     )
 
 
 def _write_items(store: Store, path: Path) -> None:
-    """The first title (brand, category) that the input gives an item; else what its order lines mostly call it.
+    """The first title (brand, category) that is given, --items before all; else what order lines mostly call it.
 
     Only items described more than once are grouped: grouping a whole catalogue by text costs much memory.
     """
@@ -177,7 +196,7 @@ def _write_items(store: Store, path: Path) -> None:
         """
     )
     names = ("title", "brand", "category")
-    first = ", ".join(f"arg_min({name}, line) FILTER ({name} IS NOT NULL) AS {name}" for name in names)
+    first = ", ".join(f"arg_min({name}, place) FILTER ({name} IS NOT NULL) AS {name}" for name in names)
     store.write(
         f"""
         SELECT i.row, i.item AS item_id, coalesce(d.title, o.title) AS title, d.brand, d.category
@@ -193,40 +212,53 @@ def _write_items(store: Store, path: Path) -> None:
 
 
 def write_interactions(store: Store, staging: Staging, path: Path) -> dict[str, int]:
-    """user, item row, rating, time of the interactions with items of the catalogue, oldest first."""
-    store.run("CREATE VIEW known_interactions AS SELECT * FROM raw_interactions")
-    if staging.notes.pop("interactions_without_header", False):
-        matches = store.rows(
-            """SELECT (SELECT count(*) FROM raw_interactions JOIN ids USING (item)),
-                      (SELECT count(*) FROM raw_interactions r JOIN ids ON r.user = ids.item)"""
-        )[0]
-        if matches[1] > matches[0]:
-            store.run(
-                """CREATE OR REPLACE VIEW known_interactions AS
-                   SELECT item AS user, user AS item, rating, time, line FROM raw_interactions"""
-            )
+    """user, item row, rating, time (seconds) of the interactions with items of the catalogue, oldest first."""
+    user, item = (
+        _which_is_the_item(store) if staging.notes.pop("interactions_without_header", False) else ("user", "item")
+    )
+    file = staging.files.get("interactions", staging.files.get("orders", ""))
+    has_time = store.value("SELECT count(nullif(time, '')) FROM raw_interactions")
+    time = reading_of_time(store, "raw_interactions") if has_time else "NULL::TIMESTAMP"
+    store.run(
+        f"""
+        CREATE TABLE rated AS SELECT r.{user} AS user, r.{item} AS item, line,
+          try_cast(nullif(rating, '') AS FLOAT) AS rating, epoch({time})::BIGINT AS time,
+          CASE WHEN nullif(rating, '') IS NOT NULL AND NOT coalesce(isfinite(try_cast(rating AS FLOAT)), false)
+              THEN 'bad rating'
+            WHEN nullif(time, '') IS NOT NULL AND {time} IS NULL THEN 'bad time' END AS rejected
+        FROM raw_interactions r
+        """
+    )
+    sql = f"SELECT rejected, count(*), min(line, {FIRST}) FROM rated WHERE rejected IS NOT NULL GROUP BY 1 ORDER BY 1"
+    for reason, count, lines in store.rows(sql):
+        staging.rejects.reject_all(file, reason, lines, count)
     store.run(
         """
         CREATE TABLE users AS SELECT user, (row_number() OVER (ORDER BY user) - 1)::INTEGER AS number
-          FROM (SELECT DISTINCT r.user FROM known_interactions r JOIN ids USING (item))
+          FROM (SELECT DISTINCT r.user FROM rated r JOIN ids USING (item) WHERE rejected IS NULL)
         """
     )
     kept = store.write(
         """
-        SELECT DISTINCT number AS user, ids.row AS item, try_cast(rating AS FLOAT) AS rating,
-            coalesce(try_cast(time AS BIGINT), epoch(try_cast(time AS TIMESTAMP))::BIGINT) AS time
-          FROM known_interactions r JOIN ids USING (item) JOIN users ON r.user = users.user
+        SELECT DISTINCT number AS user, ids.row AS item, rating, time
+          FROM rated r JOIN ids USING (item) JOIN users ON r.user = users.user WHERE rejected IS NULL
           ORDER BY time NULLS FIRST, user, item, rating NULLS FIRST
         """,
         path,
         INTERACTION_SCHEMA,
     )
-    total = store.value("SELECT count(*) FROM raw_interactions")
-    unknown = total - store.value("SELECT count(*) FROM known_interactions JOIN ids USING (item)")
+    total = store.value("SELECT count(*) FROM rated WHERE rejected IS NULL")
+    unknown = total - store.value("SELECT count(*) FROM rated JOIN ids USING (item) WHERE rejected IS NULL")
+    if total and not kept:
+        raise InputError(f"{file}: none of its {total:,} interactions is with an item of the catalogue")
     users = store.value("SELECT count(*) FROM users")
-    return {
-        "kept": kept,
-        "users": users,
-        "of_unknown_items": unknown,
-        "duplicates_merged": total - unknown - kept,
-    }
+    return {"kept": kept, "users": users, "of_unknown_items": unknown, "duplicates_merged": total - unknown - kept}
+
+
+def _which_is_the_item(store: Store) -> tuple[str, str]:
+    """Columns of a headerless file: Amazon's ratings come as user, item (2014) or item, user (2018)."""
+    matches = [
+        store.value(f"SELECT count(*) FROM raw_interactions r JOIN ids ON r.{column} = ids.item")
+        for column in ("item", "user")
+    ]
+    return ("user", "item") if matches[0] >= matches[1] else ("item", "user")

@@ -17,7 +17,7 @@ Everything is made block by block from (seed, block): ten million items take no 
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,6 +72,9 @@ _SOURCE, _TARGET, _RELATION = (np.array([link[i] for link in _LINKS]) for i in r
 _CHANCE = np.array([link[3] for link in _LINKS])
 
 
+Lines = Callable[[int, int], tuple[np.ndarray, np.ndarray, np.random.Generator]]
+
+
 class Planted(NamedTuple):
     """A basket and what the shop's maker put there as its answers."""
 
@@ -84,6 +87,8 @@ class DemoShop:
     def __init__(self, items: int = 2_000, seed: int = 0) -> None:
         if not MIN_ITEMS <= items <= MAX_ITEMS:
             raise UsageError(f"a demo shop has {MIN_ITEMS:,} to {MAX_ITEMS:,} items, not {items:,}")
+        if not 0 <= seed < 2**63:
+            raise UsageError(f"a seed is a number from 0 to 2^63 - 1, not {seed}")
         self.families = -(-items // FAMILY)
         self.items = self.families * FAMILY
         self.seed = seed
@@ -150,7 +155,7 @@ class DemoShop:
     def _popular_families(self, random: np.random.Generator, count: int) -> np.ndarray:
         return (self.families * random.random(count) ** POPULAR).astype(np.int64)
 
-    def write_products(self, path: Path, advance: object = None) -> int:
+    def write_products(self, path: Path) -> int:
         """Amazon-style JSON lines; returns the number of links written, repeats included."""
         encoder = msgspec.json.Encoder()
         written = 0
@@ -189,14 +194,14 @@ class DemoShop:
         total = sessions or self.items * SESSIONS_PER_ITEM
         return self._write_lines(path, ("session_id", "item_id"), total, self._sessions)
 
-    def _write_lines(self, path: Path, header: tuple[str, ...], total: int, make: object) -> int:
+    def _write_lines(self, path: Path, header: tuple[str, ...], total: int, make: Lines) -> int:
         written = 0
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(header)
             for first in range(0, total, 10_000):
                 count = min(10_000, total - first)
-                owner, item, random = make(first, count)  # type: ignore[operator]
+                owner, item, random = make(first, count)
                 ids = self.item_ids(item)
                 columns: list[list[object]] = [(owner + first + 1).tolist(), ids]  # type: ignore[list-item]
                 if len(header) > 2:

@@ -5,7 +5,6 @@ A catalogue can have tens of millions of links. Anything that needs eight bytes 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,14 +77,6 @@ class ItemGraph:
 
     items: int
     links: dict[Relation, Links]
-
-    @cached_property
-    def co_purchase(self) -> Any:
-        return matrix(self.links[Relation.CO_PURCHASE], self.items)
-
-    @cached_property
-    def co_view(self) -> Any:
-        return matrix(self.links[Relation.CO_VIEW], self.items)
 
     def has_links(self, relation: Relation, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Which of the asked links there are."""

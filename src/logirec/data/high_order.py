@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from logirec.data.graph import Links, matrix, slices, undirected_count
+from logirec.data.graph import Links, in_rows, matrix, slices, undirected_count
 from logirec.data.query_sets import EMPTY, QuerySet, concatenate, ragged, rectangle
 from logirec.data.seeded import mix, shuffled
 
@@ -43,7 +43,7 @@ class Rule:
         """Unordered pairs with a known link."""
         return undirected_count(self.links, self.items, self.known)
 
-    def pairs(self, seed: int, at_once: int) -> Iterator[np.ndarray]:
+    def pairs(self, seed: int, purpose: str, at_once: int) -> Iterator[np.ndarray]:
         """All of those pairs (P, 2), each once, in a random order, about `at_once` at a time.
 
         The order is that of a random number per pair; a part holds the numbers of one band, so that a large graph
@@ -57,9 +57,9 @@ class Rule:
             for part in slices(len(self.links)):
                 ends = np.column_stack([self.links.source[part], self.links.target[part]])[self.known[part]]
                 ends.sort(axis=1)
-                numbers = mix(seed, *ends.T)
+                numbers = mix(seed, purpose, *ends.T)
                 found.append(ends[(numbers >= np.uint64(low)) & (numbers <= np.uint64(high - 1))])
-            yield shuffled(np.concatenate(found), seed)
+            yield shuffled(np.concatenate(found), seed, purpose)
 
     def answers(self, sets: np.ndarray) -> Answers:  # sets (Q, M)
         product: Any = self._rows[sets[:, 0]]
@@ -74,14 +74,20 @@ class Rule:
     @cached_property
     def _neighbours(self) -> Any:
         known = matrix(self.links.where(self.known), self.items)
-        return sparse.csr_array(known + known.T)
+        both = sparse.csr_array(known + known.T)
+        both.sort_indices()
+        return both
 
     def ways_to_grow(self, sets: np.ndarray) -> int:
         """At most this many; a neighbour of two members is counted twice."""
         return int(np.diff(self._neighbours.indptr)[sets].sum())
 
-    def grow(self, sets: np.ndarray, per_set: int | None, random: np.random.Generator) -> np.ndarray:
-        """Each set with one more member that a known link connects, per_set random ones or all; distinct."""
+    def grow(self, sets: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
+        """A random share of the sets with one more member that a known link connects.
+
+        A set of n could be grown from several subsets; it is taken from one of them only, the one without its last
+        removable member. So it comes once, and with the same chance as any other.
+        """
         grown = [np.empty((0, sets.shape[1] + 1), dtype=np.int32)]
         for start in range(0, len(sets), CHUNK):
             part = sets[start : start + CHUNK]
@@ -91,15 +97,35 @@ class Rule:
             near = sparse.csr_array(near)
             near.sort_indices()
             owner, item = np.repeat(np.arange(len(part)), np.diff(near.indptr)), near.indices
-            outside = (part[owner] != item[:, None]).all(axis=1)
-            owner, item = owner[outside], item[outside]
-            if per_set is not None:
-                order = np.lexsort((random.random(len(owner)), owner))  # shuffled within each set
-                owner, item = owner[order], item[order]
-                few = np.arange(len(owner)) - np.searchsorted(owner, owner) < per_set
-                owner, item = owner[few], item[few]
-            grown.append(np.sort(np.column_stack([part[owner], item]), axis=1).astype(np.int32))
+            taken = (part[owner] != item[:, None]).all(axis=1)
+            if share < 1:
+                taken &= random.random(len(owner)) < share
+            larger = np.column_stack([part[owner[taken]], item[taken]])
+            grown.append(np.sort(larger[self._added_last(larger)], axis=1).astype(np.int32))
         return np.concatenate(grown)
+
+    def _added_last(self, sets: np.ndarray) -> np.ndarray:
+        """Whether a set's last column is the largest of the members that can be removed and leave it connected."""
+        count, size = sets.shape
+        linked = np.zeros((count, size, size), dtype=bool)
+        for a in range(size):
+            for b in range(a + 1, size):
+                there = in_rows(self._neighbours.indptr, self._neighbours.indices, sets[:, a], sets[:, b])
+                linked[:, a, b] = linked[:, b, a] = there
+        last = np.ones(count, dtype=bool)
+        for removed in range(size - 1):
+            rest = [member for member in range(size) if member != removed]
+            last &= (sets[:, removed] < sets[:, -1]) | ~_connected(linked[:, rest][:, :, rest])
+        return last
+
+
+def _connected(linked: np.ndarray) -> np.ndarray:
+    """(Q, M, M) -> (Q,): every member reaches the first one."""
+    reached = np.zeros(linked.shape[:2], dtype=bool)
+    reached[:, 0] = True
+    for _ in range(linked.shape[1] - 1):
+        reached |= (linked & reached[:, :, None]).any(axis=1)
+    return np.asarray(reached.all(axis=1))
 
 
 class Found(NamedTuple):

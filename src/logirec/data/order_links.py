@@ -16,6 +16,7 @@ Its weight is P(j|i). LLR is Dunning's log-likelihood ratio of the 2 x 2 table o
 from logirec.config import OrderRules
 from logirec.data.rejects import FIRST, Rejects
 from logirec.data.store import Store
+from logirec.data.times import reading_of_time
 from logirec.errors import InputError
 from logirec.relation import Relation
 
@@ -36,22 +37,11 @@ SERVICE_TITLES = (
 )
 CANCELLED_STATUS = ("cancelled", "canceled", "refunded", "returned", "void", "voided")
 
-TIME_READINGS = (
-    "try_cast(time AS TIMESTAMP)",
-    r"CASE WHEN regexp_full_match(time, '\d{9,11}') THEN make_timestamp(time::BIGINT * 1000000) END",
-    r"CASE WHEN regexp_full_match(time, '\d{12,14}') THEN make_timestamp(time::BIGINT * 1000) END",
-    *(
-        f"try_strptime(time, '{form}')"
-        for date in ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m/%d/%y", "%d/%m/%y", "%Y%m%d")
-        for form in (f"{date} %H:%M", f"{date} %H:%M:%S", date)
-    ),
-)
 
-
-def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str) -> None:
-    """raw_orders -> order_items (o, item), orders (o, size, has_time): one row per order and item, o in time order."""
+def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str, max_bad: float) -> None:
+    """raw_orders -> orders (o, time, customer, size), o in time order, and order_items (o, item), an item once each."""
     has_time = bool(store.value("SELECT count(*) FROM raw_orders WHERE coalesce(time, '') <> ''"))
-    time = _reading_of_time(store) if has_time else "NULL::TIMESTAMP"
+    time = reading_of_time(store, "raw_orders") if has_time else "NULL::TIMESTAMP"
     bare = store.value(r"""SELECT count(*) FROM raw_orders WHERE regexp_full_match("order", '\d+')""")
     cancelled = r"""regexp_full_match("order", '[Cc]\d+')""" if bare else "false"
     codes = ", ".join(f"'{code}'" for code in SERVICE_CODES)
@@ -75,8 +65,8 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str) -
         """
     )
     for reason, count, lines in _tally(store, "rejected", "judged WHERE rejected IS NOT NULL"):
-        for position, line in enumerate(lines):  # the lines are known for the first few only
-            rejects.reject(file, reason, line, count - len(lines) + 1 if position == 0 else 1)
+        rejects.reject_all(file, reason, lines, count)
+    rejects.check(max_bad)
     for reason, count, lines in _tally(store, "filtered", "judged WHERE rejected IS NULL AND filtered IS NOT NULL"):
         rejects.filter(file, reason, lines, count)
     store.run(
@@ -85,17 +75,17 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str) -
           SELECT "order", item, min(time) AS time, min(line) AS line, min(customer) AS customer
           FROM judged WHERE rejected IS NULL AND filtered IS NULL GROUP BY ALL;
         CREATE TABLE all_orders AS
-          SELECT "order", min(time) AS time, count(*) AS size, min(line) AS line, min(customer) AS customer
+          SELECT "order", min(time) AS time, count(*) AS size, min(customer) AS customer
           FROM sound GROUP BY ALL;
         """
     )
-    large = f"all_orders WHERE size > {rules.max_basket}"
+    large = f'sound SEMI JOIN (FROM all_orders WHERE size > {rules.max_basket}) USING ("order")'
     for reason, count, lines in _tally(store, "'large order'", large):
         rejects.filter(file, reason, lines, count)
     store.run(
         f"""
         CREATE TABLE orders AS SELECT "order", time, customer, size::INTEGER AS size,
-            (row_number() OVER (ORDER BY time NULLS FIRST, line, "order") - 1)::INTEGER AS o
+            (row_number() OVER (ORDER BY time NULLS FIRST, "order") - 1)::INTEGER AS o
           FROM all_orders WHERE size <= {rules.max_basket};
         CREATE TABLE order_items AS SELECT o, item FROM sound JOIN orders USING ("order");
         DROP TABLE judged; DROP TABLE sound; DROP TABLE all_orders;
@@ -110,17 +100,13 @@ def _tally(store: Store, reason: str, where: str) -> list[tuple[str, int, list[i
     return [(name, count, lines) for name, count, lines in store.rows(sql)]
 
 
-def _reading_of_time(store: Store) -> str:
-    """The one way to read the time column that fits most of its values; mixing two would mix up days and months."""
-    counts = ", ".join(f"count({reading})" for reading in TIME_READINGS)
-    found = store.rows(f"SELECT {counts} FROM raw_orders WHERE coalesce(time, '') <> ''")[0]
-    return TIME_READINGS[found.index(max(found))]
-
-
 def split_orders(store: Store, seed: int) -> str:
     """Give every order a stage, 70/20/10: by time where there is time, at random where not. Says which."""
     temporal = bool(store.value("SELECT count(time) FROM orders"))
-    by = "o" if temporal else f"""md5_number_lower('{seed}:' || "order"), o"""
+    # Drawn from the order's id, not its place: the order of untimed lines means nothing.
+    store.run(f"""ALTER TABLE orders ADD COLUMN number UBIGINT; UPDATE orders SET number = md5_number_lower(
+        '{seed}:' || "order")""")
+    by = "o" if temporal else "number, o"
     store.run(
         f"""
         CREATE TABLE order_stage AS SELECT o,

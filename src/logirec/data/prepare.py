@@ -55,10 +55,10 @@ def prepare(
         with Store(work, config.memory_mb) as store:
             with progress.task("merging items and links"):
                 files = build_catalog(store, staging, config, folder / "items.parquet")
-                staging.rejects.check(config.max_bad)
                 counts = dict(files.counts)
                 if store.value("SELECT count(*) FROM raw_interactions"):
                     counts["interactions"] = write_interactions(store, staging, folder / "interactions.parquet")
+                    staging.rejects.check(config.max_bad)
             if config.protocol in ("leak-free", "paper"):
                 store.close()  # the other two have questions left
                 give_back_memory()
@@ -102,22 +102,28 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
     format, path = locate(inputs.source, inputs.format, inputs.columns)
     if inputs.views and format != "orders":
         raise UsageError("--views goes with order lines; other formats carry their own co-views")
+    for extra in (inputs.items, inputs.interactions, inputs.views):
+        if extra is not None and not extra.is_file():
+            raise InputError(f"{extra}: no such file")
+    if inputs.items:
+        side_tables.read_items(inputs.items, staging, inputs.columns)  # first: its words win
     READERS[format](path, staging, inputs.columns)
-    for extra, reader in (
-        (inputs.items, side_tables.read_items),
-        (inputs.interactions, side_tables.read_interactions),
-    ):
-        if extra is not None:
-            reader(_existing(extra), staging)
+    if inputs.interactions:
+        side_tables.read_interactions(inputs.interactions, staging, inputs.columns)
     if inputs.views:
-        side_tables.read_views(_existing(inputs.views), staging, inputs.columns)
+        side_tables.read_views(inputs.views, staging, inputs.columns)
     if not staging.rejects.lines_read:
         raise InputError(f"{path.name}: the file is empty")
     if described:
         return described
     files = [p for p in (path, inputs.items, inputs.interactions, inputs.views) if p is not None]
-    hashes = {p.name: sha256(p) for p in files if p.is_file()}
-    return {"format": format, "name": path.name, "sha256": hashes}
+    hashes = {_shown(p): sha256(p) for p in files if p.is_file()}
+    return {"format": format, "name": _shown(path), "sha256": hashes}
+
+
+def _shown(path: Path) -> str:
+    """A file's name may be no valid text; a manifest must."""
+    return path.name.encode("utf-8", "replace").decode()
 
 
 def _demo_inputs(items: int, config: PrepareConfig, staging: Staging) -> Inputs:
@@ -131,12 +137,6 @@ def _demo_inputs(items: int, config: PrepareConfig, staging: Staging) -> Inputs:
         shop.write_orders(orders)
         shop.write_views(views)
     return Inputs(orders, views=views, items=products, demo_items=shop.items)
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    return path
 
 
 def _split(catalog: Catalog, config: PrepareConfig, store: Store, writer: DatasetWriter) -> None:

@@ -4,6 +4,7 @@ Rejected: a line that could not be used (broken, of the wrong type, too long). T
 Filtered: a sound line that a documented rule leaves out (a cancelled order, a link from an item to itself).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,11 +28,14 @@ class Reason:
 
 class Rejects:
     def __init__(self) -> None:
-        self.lines_read = 0
+        self.lines: Counter[str] = Counter()  # read, by file
         self._reasons: dict[tuple[str, str, str], Reason] = {}  # (kind, file, reason)
 
     def reject(self, file: str, reason: str, line: int, count: int = 1) -> None:
-        self._reasons.setdefault(("rejected", file, reason), Reason()).add([line], count)
+        self.reject_all(file, reason, [line], count)
+
+    def reject_all(self, file: str, reason: str, lines: list[int], count: int) -> None:
+        self._reasons.setdefault(("rejected", file, reason), Reason()).add(lines, count)
 
     def filter(self, file: str, reason: str, lines: list[int], count: int) -> None:
         if count:
@@ -55,24 +59,27 @@ class Rejects:
         return out
 
     @property
-    def rejected(self) -> int:
-        return sum(self.totals("rejected").values())
+    def lines_read(self) -> int:
+        return self.lines.total()
 
     def check(self, max_bad: float) -> None:
-        """Raise when more than max_bad of the lines read were rejected."""
-        if self.rejected <= max_bad * self.lines_read:
-            return
-        worst = sorted((r for r in self._reasons.items() if r[0][0] == "rejected"), key=lambda r: -r[1].count)[:3]
-        parts = [
-            f"{file}: {reason}, {seen.count:,} (line{'s' * (len(seen.first_lines) > 1)} "
-            f"{', '.join(map(str, seen.first_lines))}{', ...' if seen.count > len(seen.first_lines) else ''})"
-            for (_, file, reason), seen in worst
-        ]
-        share = self.rejected / self.lines_read
-        raise InputError(
-            f"{self.rejected:,} of {self.lines_read:,} lines rejected ({share:.1%}, allowed {max_bad:.1%}): "
-            f"{'; '.join(parts)}; mend the input or raise --max-bad"
-        )
+        """Raise when more than max_bad of the lines of any file were rejected."""
+        for file, read in self.lines.items():
+            reasons = {r: seen for (kind, of, r), seen in self._reasons.items() if kind == "rejected" and of == file}
+            rejected = sum(seen.count for seen in reasons.values())
+            if rejected > max_bad * read:
+                worst = sorted(reasons.items(), key=lambda r: -r[1].count)[:3]
+                raise InputError(
+                    f"{file}: {rejected:,} of {read:,} lines rejected ({rejected / read:.1%}, allowed {max_bad:.1%}): "
+                    f"{'; '.join(map(_described, worst))}; mend the input or raise --max-bad"
+                )
 
     def write(self, path: Path) -> None:
         path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows()))
+
+
+def _described(reason: tuple[str, Reason]) -> str:
+    name, seen = reason
+    lines = ", ".join(map(str, seen.first_lines))
+    more = ", ..." if seen.count > len(seen.first_lines) else ""
+    return f"{name}, {seen.count:,} (line{'s' * (len(seen.first_lines) > 1)} {lines}{more})"

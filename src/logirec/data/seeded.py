@@ -1,5 +1,6 @@
-"""Randomness that depends on a seed and on values, never on the order or number of other rows."""
+"""Randomness that depends on a seed, a purpose and values, never on the order or number of other rows."""
 
+import zlib
 from collections.abc import Callable
 
 import numpy as np
@@ -9,11 +10,14 @@ from logirec.data.graph import slices
 SHARES = (0.7, 0.2, 0.1)
 
 
-def mix(seed: int, *columns: np.ndarray) -> np.ndarray:
-    """A random 64-bit number per row (splitmix64, chained over the columns)."""
-    state = np.full(len(columns[0]), seed, dtype=np.uint64)
-    for column in columns:
-        state ^= column.astype(np.uint64)
+def mix(seed: int, purpose: str, *columns: np.ndarray) -> np.ndarray:
+    """A random 64-bit number per row (splitmix64, chained over seed, purpose and columns).
+
+    The purpose keeps draws apart: what is sampled must not hang on what was split by the same seed.
+    """
+    state = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in (seed, zlib.crc32(purpose.encode()), *columns):
+        state ^= np.asarray(column).astype(np.uint64)
         state += np.uint64(0x9E3779B97F4A7C15)
         state ^= state >> np.uint64(30)
         state *= np.uint64(0xBF58476D1CE4E5B9)
@@ -23,12 +27,11 @@ def mix(seed: int, *columns: np.ndarray) -> np.ndarray:
     return state
 
 
-def shuffled(rows: np.ndarray, seed: int) -> np.ndarray:
+def shuffled(rows: np.ndarray, seed: int, purpose: str) -> np.ndarray:
     """The distinct rows (Q, M) in a random order that does not depend on the order they come in."""
     if not len(rows):
         return rows
-    numbers = mix(seed, *rows.T)
-    order = np.argsort(numbers, kind="stable")
+    order = np.argsort(mix(seed, purpose, *rows.T), kind="stable")
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[order][1:] != rows[order][:-1]).any(axis=1)  # equal rows have equal numbers: they are neighbours
     return rows[order[first]]

@@ -25,7 +25,7 @@ SCHEMAS = {
     "orders": {
         name: pa.string() for name in ("order", "item", "time", "customer", "quantity", "price", "status", "title")
     },
-    "views": {"session": pa.string(), "item": pa.string()},
+    "views": {"session": pa.string(), "item": pa.string(), "time": pa.string()},
     # The authors' own triplets: query items, answer, stage and kind as they split them.
     "triplets": {
         "stage": pa.string(),

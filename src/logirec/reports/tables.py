@@ -8,14 +8,16 @@ from rich.table import Table
 
 
 def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=120)
+    """Without markup: a product may be called [anything]."""
+    console = Console(highlight=False, markup=False)
+    return console if console.is_terminal else Console(highlight=False, markup=False, width=120)
 
 
 def show_dataset(report: dict[str, Any], out: Path) -> None:
     console = _console()
+    name = str(out).encode("utf-8", "replace").decode()
     console.print(
-        f"[bold]{out}[/bold]  protocol {report['protocol']}, seed {report['seed']}, {report['items']:,} items"
+        f"{name}: protocol {report['protocol']}, seed {report['seed']}, {report['items']:,} items", style="bold"
     )
     links = Table("links", "directed", "undirected", "train", "valid", "test")
     for relation, counts in report["links"].items():
@@ -42,7 +44,7 @@ def show_audit(report: dict[str, Any]) -> None:
     table = Table("check", "of", "valid", "test", "which means")
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for check in report["checks"]:
-        leak = "[bold]LEAK[/bold] " if check["leak"] and check["found"] else ""
+        leak = "LEAK " if check["leak"] and check["found"] else ""
         cell = f"{leak}{check['found']:,} / {check['of']:,} ({check['share']:.1%})"
         rows.setdefault((check["name"], check["kind"], check["says"]), {})[check["stage"]] = cell
     for (name, kind, says), cells in rows.items():
@@ -50,9 +52,12 @@ def show_audit(report: dict[str, Any]) -> None:
     console.print(table)
     for name, value in report["facts"].items():
         console.print(f"{name.replace('_', ' ')}: {value:.3f}")
-    leaks = report["leaks"]
-    verdict = "clean: nothing of the test is in training" if not leaks else f"leaks: {leaks} checks found something"
-    console.print(f"[bold]verdict: {verdict}[/bold] (protocol {report['protocol']})")
+    verdict = {
+        "clean": "clean: nothing of the test is in training",
+        "leaks": f"leaks: {report['leaks']} checks found something",
+        "not judged": "not judged: nothing here could leak; the counts above are for you to weigh",
+    }[report["verdict"]]
+    console.print(f"verdict: {verdict} (protocol {report['protocol']})", style="bold")
 
 
 def show_baskets(heading: str, rows: list[list[list[str]]]) -> None:

@@ -53,7 +53,7 @@ def test_rows_keep_their_line_and_broken_ones_are_counted(tmp_path):
     rows = list(read_rows(open_table(write(tmp_path, text)), [0, 1], rejects))
     assert rows == [(2, ["1", "a"]), (6, ["4", "e, with comma"])]
     assert rejects.totals("rejected") == {"not UTF-8": 1, "wrong number of fields": 2}
-    assert rejects.lines_read == 5
+    assert rejects.lines == {"table.csv": 5}
 
 
 def test_a_quote_that_never_closes_costs_the_lines_it_swallowed(tmp_path):
@@ -62,7 +62,15 @@ def test_a_quote_that_never_closes_costs_the_lines_it_swallowed(tmp_path):
     rows = list(read_rows(open_table(write(tmp_path, text)), [0, 1], rejects))
     assert [row.values for row in rows] == [["1", "a"]]
     assert next(rejects.rows())["first_lines"] == [3]
-    assert rejects.rejected == 3
+    assert rejects.totals("rejected") == {"broken CSV": 3}
+
+
+def test_a_quote_that_closes_far_below_costs_the_lines_between(tmp_path):
+    text = 'order,item\n1,a\n2,"b\n' + "3,c\n" * 20 + '4,d"\n5,e\n6,"two\nlines"\n'
+    rejects = Rejects()
+    rows = list(read_rows(open_table(write(tmp_path, text)), [0, 1], rejects))
+    assert [row.values for row in rows] == [["1", "a"], ["5", "e"], ["6", "two\nlines"]]
+    assert rejects.totals("rejected") == {"broken CSV": 22}
 
 
 def test_one_basket_a_line(tmp_path):

@@ -297,3 +297,131 @@ def test_protocols_that_do_not_fit_the_source_say_so(tmp_path):
         with pytest.raises(UsageError, match="needs"):
             made(tmp_path, path, PrepareConfig(protocol=protocol))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_table_with_unknown_names_is_not_taken_for_baskets(tmp_path):
+    path = tmp_path / "bestellungen.csv"
+    path.write_text("bestellnr;artikelnr;datum\n" + "".join(f"{n};A{n % 9};2024-01-01\n" for n in range(50)))
+    with pytest.raises(InputError, match=r"3 columns and no name.*--columns"):
+        locate(path, None)
+    assert locate(path, None, {"order": "bestellnr", "item": "artikelnr"})[0] == "orders"
+    assert locate(path, "orders")[0] == "orders"
+
+
+def test_a_folder_with_two_order_files_asks_which(tmp_path):
+    for year in (2023, 2024):
+        (tmp_path / f"orders_{year}.csv").write_text(ORDER_LINES)
+    with pytest.raises(InputError, match=r"orders_2023\.csv, orders_2024\.csv"):
+        locate(tmp_path, None)
+    (tmp_path / "orders_2023.csv").unlink()
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "folder.csv").mkdir()
+    assert locate(tmp_path, None) == ("orders", tmp_path)
+
+
+def test_a_packed_table_is_read_from_its_folder(tmp_path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "orders.csv.gz").write_bytes(gzip.compress(ORDER_LINES.encode()))
+    dataset, report = made(tmp_path, folder, PrepareConfig(orders={"min_support": 2, "min_llr": 0}))
+    assert report["lines"]["read"] == len(ORDER_LINES.splitlines()) - 1
+    assert len(dataset.vocabulary) == 3
+
+
+def test_items_come_before_the_source_whatever_the_line_numbers(tmp_path):
+    meta, items = tmp_path / "meta.jsonl", tmp_path / "items.csv"
+    meta.write_text("".join(f'{{"asin": "A{n}", "title": "source {n}", "also_buy": ["A{n + 1}"]}}\n' for n in range(9)))
+    items.write_text("item_id,title\n" + "".join(f"A{n},items {n}\n" for n in reversed(range(9))))
+    dataset, _ = made(tmp_path, meta, items=items)
+    assert dataset.descriptions["title"] == [*(f"items {n}" for n in range(9)), None]
+
+
+def test_ids_are_stripped_everywhere(tmp_path):
+    path = tmp_path / "meta.jsonl"
+    path.write_text('{"asin": " A ", "also_buy": [" B", "", "  ", "C\\t"]}')
+    dataset, report = made(tmp_path, path)
+    assert dataset.vocabulary.item_ids == ("A", "B", "C")
+    assert report["lines"]["filtered"] == {"empty or endless target id": 2}
+
+
+def test_bad_interactions_are_counted_and_their_file_has_its_own_limit(tmp_path):
+    meta, ratings = tmp_path / "meta.jsonl", tmp_path / "ratings.csv"
+    meta.write_text("".join(f'{{"asin": "A{n}", "also_buy": ["A{n + 1}"]}}\n' for n in range(1000)))
+    ratings.write_text("user,item,rating,time\nu,A1,five,2024-01-01\nu,A2,5,yesterday\nu,A3,5,2024-01-02\n")
+    with pytest.raises(InputError, match=r"ratings\.csv: 2 of 3 lines rejected.*bad rating, 1 \(line 2\).*bad time"):
+        made(tmp_path, meta, interactions=ratings)
+    dataset, _ = made(tmp_path, meta, PrepareConfig(max_bad=0.7), interactions=ratings)
+    assert dataset.interactions()["time"].tolist() == [1704153600]
+    ratings.write_text("user,item\nu,X\n")
+    with pytest.raises(InputError, match="none of its 1 interactions"):
+        made(tmp_path, meta, interactions=ratings)
+
+
+def test_views_after_the_training_orders_are_not_known(tmp_path):
+    orders, views = tmp_path / "orders.csv", tmp_path / "views.csv"
+    days = [f"2024-01-{day:02d}" for day in range(1, 11)]
+    orders.write_text(
+        "order_id,item_id,time\n" + "".join(f"{d},{i},{d}\n" for d in days for i in "ab") + "x,c,2024-01-01\n"
+    )
+    rows = [(f"{d}-{n}", i, d) for d in days for n in range(3) for i in ("ac" if d < "2024-01-08" else "bc")]
+    views.write_text("session_id,item_id,time\n" + "".join(",".join(row) + "\n" for row in rows))
+    config = PrepareConfig(protocol="baskets", orders={"min_support": 1, "min_llr": 0, "min_confidence": 0})
+    dataset, report = made(tmp_path, orders, config, views=views)
+    assert report["notes"]["views_after_the_training_orders_left_out"] > 0
+    assert set(links_of(dataset, Relation.CO_VIEW)) <= {("a", "c"), ("c", "a")}
+
+
+def test_an_item_only_later_orders_hold_is_no_item_of_the_catalogue(tmp_path):
+    orders, views = tmp_path / "orders.csv", tmp_path / "views.csv"
+    lines = [f"{n},{i},2024-01-{n:02d}\n" for n in range(1, 11) for i in (*("ab" if n % 2 else "cd"), *("z" * (n > 9)))]
+    orders.write_text("order_id,item_id,time\n" + "".join(lines))
+    views.write_text("session_id,item_id\n" + "".join(f"{n},{i}\n" for n in range(9) for i in "az"))
+    config = PrepareConfig(protocol="baskets", orders={"min_support": 1, "min_llr": 0, "min_confidence": 0})
+    dataset, report = made(tmp_path, orders, config, views=views)
+    assert dataset.vocabulary.item_ids == ("a", "b", "c", "d")
+    assert report["notes"]["test"]["items_not_in_training_orders"] == 1
+
+
+def test_parquet_oddities(tmp_path):
+    import decimal
+
+    time = pa.array([1704067200_000000001 + n for n in range(4)], pa.timestamp("ns"))
+    path = tmp_path / "orders.PARQUET"
+    columns = {
+        "order_id": pa.array(["1", "1", "2", "2"]).dictionary_encode(),
+        "item_id": pa.array([decimal.Decimal("1" + "0" * 30 + ".50"), *map(decimal.Decimal, ("2.00", "3.00", "4.00"))]),
+        "time": time,
+    }
+    pq.write_table(pa.table(columns), path)
+    dataset, _ = made(tmp_path, path, PrepareConfig(orders={"min_support": 1, "min_llr": 0, "min_confidence": 0}))
+    assert dataset.vocabulary.item_ids == ("1" + "0" * 30 + ".5", "2", "3", "4")
+
+
+def test_a_parquet_column_twice_is_one_error(tmp_path):
+    path = tmp_path / "links.parquet"
+    pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["source", "source"]), path)
+    with pytest.raises(InputError, match="same name"):
+        made(tmp_path, path)
+
+
+def test_one_bad_string_of_a_parquet_file_costs_its_row(tmp_path):
+    path = tmp_path / "links.parquet"
+    bad = pa.array([b"a", b"\xff", *([b"c"] * 150)]).cast(pa.binary()).view(pa.binary())
+    strings = pa.StringArray.from_buffers(len(bad), bad.buffers()[1], bad.buffers()[2])
+    pq.write_table(pa.table({"source": strings, "target": [f"t{n}" for n in range(152)]}), path)
+    _, report = made(tmp_path, path)
+    assert report["lines"]["rejected"] == {"wrong type": 1}
+
+
+def test_a_device_is_no_input(tmp_path):
+    import os
+
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        locate(tmp_path / os.devnull, None)
+
+
+def test_a_json_array_is_explained(tmp_path):
+    path = tmp_path / "products.json"
+    path.write_text('[{"asin": "A"},\n{"asin": "B"}]')
+    with pytest.raises(InputError, match="one object a line"):
+        made(tmp_path, path)

@@ -23,7 +23,6 @@ from logirec.data.query_sets import (
     ragged,
     rectangle,
 )
-from logirec.data.seeded import mix
 from logirec.data.store import Store
 from logirec.data.writer import DatasetWriter
 from logirec.errors import UsageError
@@ -38,12 +37,12 @@ def split(catalog: Catalog, store: Store, config: PrepareConfig, writer: Dataset
     writer.notes["split"] = catalog.order_split
     for s, stage in enumerate(STAGES):
         writer.links(stage, {r: np.full(len(links), s == TRAIN) for r, links in catalog.links.items()})
-        baskets, unknown = _baskets(store, s)
+        baskets, number, unknown = _baskets(store, s)
         if s == TRAIN:
             writer.baskets(baskets)
             _derive_training(catalog, config, writer)
             continue
-        queries, note = _hide_one(baskets, s, catalog, config)
+        queries, note = _hide_one(baskets, number, catalog, config)
         size = queries.members.lengths
         writer.queries(stage, "low", queries.take(np.flatnonzero(size == 1)))
         writer.queries(stage, "high", queries.take(np.flatnonzero(size > 1)))
@@ -59,16 +58,19 @@ def _derive_training(catalog: Catalog, config: PrepareConfig, writer: DatasetWri
     writer.queries("train", "high", high)
 
 
-def _baskets(store: Store, s: int) -> tuple[Ragged, int]:
-    """The orders of a stage in time order, as rows of the catalogue; and how many of their lines it does not hold."""
+def _baskets(store: Store, s: int) -> tuple[Ragged, np.ndarray, int]:
+    """The orders of a stage in time order, as rows of the catalogue, a random number for each, and lines left out."""
     here = f"SELECT o, item FROM order_items JOIN order_stage USING (o) WHERE stage = {s}"
     total = store.value(f"SELECT count(*) FROM ({here})")
     found = store.columns(f"SELECT o, row FROM ({here}) JOIN ids USING (item) ORDER BY o, row")
     numbers, owner = np.unique(found["o"], return_inverse=True)
-    return ragged(owner, found["row"], len(numbers)), total - len(owner)
+    drawn = store.columns("SELECT number FROM orders ORDER BY o")["number"][numbers]
+    return ragged(owner, found["row"], len(numbers)), drawn, total - len(owner)
 
 
-def _hide_one(baskets: Ragged, s: int, catalog: Catalog, config: PrepareConfig) -> tuple[QuerySet, dict[str, Any]]:
+def _hide_one(
+    baskets: Ragged, number: np.ndarray, catalog: Catalog, config: PrepareConfig
+) -> tuple[QuerySet, dict[str, Any]]:
     fitting = (baskets.lengths >= 2) & (baskets.lengths <= MAX_MEMBERS + 1)
     counts = {
         "baskets": len(baskets),
@@ -76,7 +78,7 @@ def _hide_one(baskets: Ragged, s: int, catalog: Catalog, config: PrepareConfig) 
         "of_too_many_items": int((baskets.lengths > MAX_MEMBERS + 1).sum()),
     }
     chosen = np.flatnonzero(fitting)
-    number = mix(config.seed + s, chosen)
+    number = number[chosen]
     kept = []
     for size in np.unique(baskets.lengths[chosen]):
         of_size = np.flatnonzero(baskets.lengths[chosen] == size)

@@ -4,7 +4,6 @@ A pair's two directions stay together. Co-view links are context and known, unle
 held-out pairs. Each stage's graph ends with its own links: validation is made without a look at test.
 """
 
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ def split(catalog: Catalog, config: PrepareConfig, writer: DatasetWriter) -> Non
 
 def _pair_numbers(links: Links, part: slice, seed: int) -> np.ndarray:
     source, target = links.source[part], links.target[part]
-    return mix(seed, np.minimum(source, target), np.maximum(source, target))
+    return mix(seed, "split pairs", np.minimum(source, target), np.maximum(source, target))
 
 
 def _stage_of_pair(asked: Links, links: Links, stage: np.ndarray, items: int) -> np.ndarray:
@@ -60,7 +59,7 @@ def _low_queries(
     found = len(queries)
     sampled = s != TRAIN and found > config.max_queries
     if sampled:
-        order = np.argsort(mix(config.seed + s, queries.members.values), kind="stable")
+        order = np.argsort(mix(config.seed, f"sample low {s}", queries.members.values), kind="stable")
         queries = queries.take(np.sort(order[: config.max_queries]))
     return queries, {"found": found, "listed": len(queries), "sampled": sampled}
 
@@ -71,15 +70,16 @@ def high_queries(
     """Sets of every size asked for, at stage s.
 
     A connected set of n has a connected subset of n - 1 with at least its answers, so the sets of n are found by
-    growing those of n - 1 that have an answer. Where there are too many, a random part is looked at and grown.
+    growing those of n - 1 that have an answer, each from one of its subsets only. Where there are too many, a random
+    part is looked at and grown, every set with the same chance.
     """
     held_out = (stage == s) & (s != TRAIN)
     rule = Rule(bought, (stage <= s) & ~held_out, held_out, items)
     random = np.random.default_rng([config.seed, s])
-    limit, seed = config.max_queries, config.seed + s
+    limit = config.max_queries
     listed: list[QuerySet] = []
     notes: dict[str, Any] = {}
-    candidates, parts, whole = rule.count_pairs(), rule.pairs(seed, at_once=4 * limit), True
+    candidates, parts, whole = rule.count_pairs(), rule.pairs(config.seed, f"sample pairs {s}", at_once=4 * limit), True
     for size in range(2, max(config.basket_sizes) + 1):
         found = find_answers(rule, parts, size, limit, train=s == TRAIN)
         whole = whole and found.complete
@@ -88,8 +88,7 @@ def high_queries(
             counts = {"candidates": candidates, "looked_at": found.looked_at, "listed": len(found.queries)}
             notes[f"size {size}"] = {**counts, "sampled": not whole}
         if size < max(config.basket_sizes):
-            ways = rule.ways_to_grow(found.growable)
-            per_set = None if ways <= GROWTH * limit else max(1, GROWTH * limit // len(found.growable))
-            grown = shuffled(rule.grow(found.growable, per_set, random), seed)
-            candidates, parts, whole = len(grown), chain([grown]), whole and per_set is None
+            share = min(1.0, GROWTH * limit / max(1, rule.ways_to_grow(found.growable)))
+            grown = shuffled(rule.grow(found.growable, share, random), config.seed, f"sample sets {s}")
+            candidates, parts, whole = len(grown), iter([grown]), whole and share == 1
     return concatenate(listed), notes

@@ -19,16 +19,16 @@ from logirec.relation import Relation
 def split(catalog: Catalog, config: PrepareConfig, writer: DatasetWriter) -> None:
     bought, viewed = catalog.links[Relation.CO_PURCHASE], catalog.links[Relation.CO_VIEW]
     plain = catalog.complementary()
-    low = _split_triplets(bought.source[plain][:, None], bought.target[plain], config.seed)
+    low = _split_triplets(bought.source[plain][:, None], bought.target[plain], config.seed, "split low")
     stage = np.zeros(len(bought), dtype=np.int8)  # links that are co-views too are no answers: training keeps them
     stage[plain] = low.stage
 
     everything = np.ones(len(bought), dtype=bool)
     rule = Rule(bought, everything, ~everything, catalog.items)
-    pairs = rule.pairs(config.seed, at_once=4 * config.max_queries)
+    pairs = rule.pairs(config.seed, "sample pairs", at_once=4 * config.max_queries)
     found = find_answers(rule, pairs, 2, config.max_queries, train=True)
     members = found.queries.members.values.reshape(-1, 2)[found.queries.answers.owners]
-    high = _split_triplets(members, found.queries.answers.values, config.seed)
+    high = _split_triplets(members, found.queries.answers.values, config.seed, "split high")
 
     for s, name in enumerate(STAGES):
         writer.links(name, {Relation.CO_PURCHASE: stage == s, Relation.CO_VIEW: np.full(len(viewed), s == TRAIN)})
@@ -41,7 +41,7 @@ def split(catalog: Catalog, config: PrepareConfig, writer: DatasetWriter) -> Non
     writer.notes["high"] = {"size 2": {**counts, "sampled": not found.complete}}
 
 
-def _split_triplets(members: np.ndarray, answer: np.ndarray, seed: int) -> Triplets:
+def _split_triplets(members: np.ndarray, answer: np.ndarray, seed: int, purpose: str) -> Triplets:
     columns = [*members.T, answer]
-    stage = split_stages(len(answer), lambda part: mix(seed, *(column[part] for column in columns)))
+    stage = split_stages(len(answer), lambda part: mix(seed, purpose, *(column[part] for column in columns)))
     return Triplets(members, answer, stage)

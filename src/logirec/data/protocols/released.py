@@ -6,6 +6,7 @@ Their high triplets run against the paper's rule: (i1, i2) -> i3 there means i3 
 import numpy as np
 
 from logirec.data.catalog import Catalog
+from logirec.data.graph import Links, has_links
 from logirec.data.protocols.triplets import Triplets, queries_of
 from logirec.data.query_sets import STAGES, TEST, VALID
 from logirec.data.store import Store
@@ -22,8 +23,10 @@ def split(catalog: Catalog, store: Store, writer: DatasetWriter) -> None:
     every_view = np.ones(len(viewed), dtype=bool)
     writer.links("train", {Relation.CO_PURCHASE: ~catalog.held_out, Relation.CO_VIEW: every_view})
     for s in (VALID, TEST):
-        asked = set(zip(low.members[low.stage == s, 0].tolist(), low.answer[low.stage == s].tolist(), strict=True))
-        own = np.array([pair in asked for pair in zip(bought.source.tolist(), bought.target.tolist(), strict=True)])
+        here = low.stage == s
+        order = np.lexsort((low.answer[here], low.members[here, 0]))
+        asked = Links(low.members[here, 0][order], low.answer[here][order], np.ones(len(order), np.float32))
+        own = has_links(asked, catalog.items, bought.source, bought.target)
         writer.links(STAGES[s], {Relation.CO_PURCHASE: own, Relation.CO_VIEW: ~every_view})
     writer.notes["direction"] = "reversed: a high-order answer links TO every member, as the authors released it"
     train = bought.where(~catalog.held_out)

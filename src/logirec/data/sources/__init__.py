@@ -1,12 +1,14 @@
 """Every way in, one file each. A source reads a path into Staging and counts what it cannot use."""
 
 from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 from pathlib import Path
 
 from logirec.config import FORMATS, Format
+from logirec.data.rejects import Rejects
 from logirec.data.sources import amazon, links, orders, rechorus, released
 from logirec.data.sources.lines import starts_like_json
-from logirec.data.sources.tables import TABLE_ENDINGS, is_parquet, open_table
+from logirec.data.sources.tables import Table, is_parquet, is_table, open_table, read_ragged
 from logirec.data.staging import Staging
 from logirec.errors import InputError
 
@@ -26,12 +28,14 @@ def locate(path: Path, wanted: Format | None, columns: Collection[str] = ()) -> 
 
     `columns` are the roles that --columns names: they too say what the file is.
     """
-    if wanted is None and columns:
-        wanted = "links" if {"source", "target"} & set(columns) else "orders"
+    if wanted is None and {"source", "target", "order"} & set(columns):
+        wanted = "orders" if "order" in columns else "links"
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     if path.is_file():
         return wanted or _detect_file(path), path
+    if not path.is_dir():
+        raise InputError(f"{path}: neither a file nor a folder")
     if wanted in ("rechorus", "released") or (path / "item_meta.csv").exists() or (path / "id2ent.pkl").exists():
         return wanted or ("rechorus" if (path / "item_meta.csv").exists() else "released"), path
     if wanted in (None, "amazon"):
@@ -40,10 +44,11 @@ def locate(path: Path, wanted: Format | None, columns: Collection[str] = ()) -> 
             raise InputError(f"{path}: more than one metadata file; name the one to read")
         if metadata:
             return "amazon", metadata[0]
-    tables = sorted(p for p in path.iterdir() if p.suffix in TABLE_ENDINGS and p.name != "PROVENANCE.txt")
+    tables = sorted(filter(is_table, path.iterdir()))
     if len(tables) == 1:
         return wanted or _detect_file(tables[0]), tables[0]
-    if wanted in (None, "orders") and tables and orders.find_files(path)[0]:
+    if wanted in (None, "orders") and tables:
+        orders.find_files(path)
         return "orders", path
     raise InputError(f"{path}: no known input in this folder; name a file, and its --format ({', '.join(FORMATS)})")
 
@@ -53,7 +58,7 @@ def _detect_file(path: Path) -> Format:
         return "amazon"
     table = open_table(path)
     if not table.columns:
-        return "orders"  # no header that is known: one basket a line
+        return _baskets_or_not(table)
     for name, roles in (("orders", ("order", "item")), ("links", ("source", "target"))):
         if orders.has_columns(table, roles):
             return name  # type: ignore[return-value]
@@ -61,3 +66,15 @@ def _detect_file(path: Path) -> Format:
         f"{path.name}: cannot tell the format from the columns {', '.join(table.columns)}; "
         f"name it with --format ({', '.join(FORMATS)}) and the columns with --columns"
     )
+
+
+def _baskets_or_not(table: Table) -> Format:
+    """No header that is known: one basket a line, unless every line has as many fields as the first."""
+    rows = islice(read_ragged(table, Rejects(), lambda _: None), 100)
+    widths = [len(row.values) for row in rows]
+    if len(widths) > 2 and len(set(widths)) == 1 and widths[0] > 1:
+        raise InputError(
+            f"{table.path.name}: {widths[0]} columns and no name among them that is known; name them with "
+            "--columns order=...,item=... or, if each line is a basket, say --format orders"
+        )
+    return "orders"

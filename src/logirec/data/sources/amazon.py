@@ -54,7 +54,7 @@ def products(path: Path, staging: Staging) -> Iterator[tuple[int, Product]]:
     rejects = staging.rejects
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
         for line in read_lines(path, task.advance):
-            rejects.lines_read += 1
+            rejects.lines[path.name] += 1
             product = "line too long" if line.text is None else parse(line.text)
             if isinstance(product, str):
                 rejects.reject(path.name, product, line.number)
@@ -131,7 +131,8 @@ class _LinkWriter:
         buy, view = _listed(product.also_buy), _listed(product.also_view)
         if related is not None:
             buy, view = buy + related.also_bought, view + related.also_viewed
-        for targets, relation in ((buy, _BUY), (view, _VIEW)):
+        for listed, relation in ((buy, _BUY), (view, _VIEW)):
+            targets = [target.strip() for target in listed]
             if targets and not 0 < len(min(targets)) <= len(max(targets, key=len)) <= MAX_ID:
                 targets = self._usable(targets, line)
             count = len(targets)

@@ -73,7 +73,10 @@ def starts_like_json(path: Path) -> bool:
     first = next(iter(read_lines(path)), None)
     if first is None:
         raise InputError(f"{path.name}: the file is empty")
-    return first.text is None or first.text.lstrip().startswith(b"{")
+    text = first.text
+    if text is not None and (text.strip() == b"[" or text.lstrip().startswith(b"[{")):
+        raise InputError(f"{path.name}: a JSON array; write one object a line instead")
+    return text is None or text.lstrip().startswith(b"{")
 
 
 def is_gzip(path: Path) -> bool:

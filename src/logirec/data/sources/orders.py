@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from logirec.data.sources import side_tables
-from logirec.data.sources.tables import TABLE_ENDINGS, Table, open_table, read_ragged, read_rows, recognise
+from logirec.data.sources.tables import Table, is_table, open_table, read_ragged, read_rows, recognise
 from logirec.data.staging import Staging
 from logirec.errors import InputError
 
@@ -26,12 +26,9 @@ ROLES = {
 
 def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     if path.is_dir():
-        order_file, item_file = find_files(path)
-        if order_file is None:
-            raise InputError(f"{path}: no table in this folder has an order and an item column")
+        path, item_file = find_files(path)
         if item_file is not None:
-            side_tables.read_items(item_file, staging)
-        path = order_file
+            side_tables.read_items(item_file, staging, columns)
     table = open_table(path, columns.values())
     staging.files["orders"] = path.name
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
@@ -59,18 +56,22 @@ def _read_baskets(table: Table, staging: Staging, advance: Callable[[float], Non
             rows.add(row.line, (str(row.line), item))
 
 
-def find_files(folder: Path) -> tuple[Path | None, Path | None]:
+def find_files(folder: Path) -> tuple[Path, Path | None]:
     """The order lines and the item descriptions of a folder, by their columns."""
-    orders = items = None
-    for path in sorted(folder.iterdir()):
-        if path.suffix not in TABLE_ENDINGS or path.name == "PROVENANCE.txt":
-            continue
-        table = open_table(path)
-        if has_columns(table, ("order", "item")) and orders is None:
-            orders = path
-        elif has_columns(table, ("item", "title")) and items is None:
-            items = path
-    return orders, items
+    orders, items = [], []
+    for path in sorted(filter(is_table, folder.iterdir())):
+        try:
+            table = open_table(path)
+        except InputError:
+            continue  # a file that is none of ours
+        if has_columns(table, ("order", "item")):
+            orders.append(path)
+        elif has_columns(table, ("item", "title")):
+            items.append(path)
+    if len(orders) != 1:
+        names = ", ".join(path.name for path in orders) or "none"
+        raise InputError(f"{folder}: needs one table with order and item columns, found {names}; name the file to read")
+    return orders[0], items[0] if items else None
 
 
 def has_columns(table: Table, roles: tuple[str, ...]) -> bool:

@@ -58,7 +58,7 @@ def read(folder: Path, staging: Staging, columns: Mapping[str, str]) -> None:
                 )
     for name in ("train.csv", "dev.csv", "test.csv"):
         if (folder / name).exists():
-            side_tables.read_interactions(folder / name, staging)
+            side_tables.read_interactions(folder / name, staging, {})
 
 
 def _list(text: str) -> list[str] | None:
@@ -69,9 +69,11 @@ def _list(text: str) -> list[str] | None:
     except (msgspec.DecodeError, RecursionError):
         try:
             values = msgspec.convert(ast.literal_eval(text), list[int | str])
+            msgspec.json.encode(values)  # a literal can spell half a surrogate pair, which no file can hold
         except (msgspec.MsgspecError, ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             return None
-    return [str(value) for value in values]
+    ids = [str(value).strip() for value in values]
+    return None if "" in ids else ids
 
 
 def _titles(folder: Path) -> dict[str, str]:

@@ -104,7 +104,7 @@ class _Reader:
         if not path.exists():
             raise InputError(f"{self.folder}: no {name}; a released folder holds lowOrder/ and highOrder/")
         for line in read_lines(path):
-            self.rejects.lines_read += 1
+            self.rejects.lines[name] += 1
             try:
                 fields = [int(field) for field in (line.text or b"x").split()]
             except ValueError:

@@ -8,13 +8,13 @@ import msgspec
 from logirec.data.rejects import Rejects
 from logirec.data.sources import amazon
 from logirec.data.sources.lines import read_lines, starts_like_json
-from logirec.data.sources.tables import Table, is_parquet, open_table, read_rows, recognise
+from logirec.data.sources.tables import Table, is_parquet, is_table, open_table, read_rows, recognise
 from logirec.data.staging import Staging
 from logirec.errors import InputError
 
 INTERACTION_ROLES = {"user": True, "item": True, "rating": False, "time": False}
 ITEM_ROLES = {"item": True, "title": False, "brand": False, "category": False}
-VIEW_ROLES = {"session": True, "item": True}
+VIEW_ROLES = {"session": True, "item": True, "time": False}
 
 
 class Review(msgspec.Struct):
@@ -29,16 +29,16 @@ class Review(msgspec.Struct):
 _reviews = msgspec.json.Decoder(Review)
 
 
-def read_interactions(path: Path, staging: Staging) -> None:
+def read_interactions(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     """user, item, rating, time: a table with a header, Amazon's headerless ratings, or its review lines."""
     staging.files.setdefault("interactions", path.name)
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
         if not is_parquet(path) and starts_like_json(path):
             _read_reviews(path, staging, task.advance)
             return
-        table = open_table(path)
+        table = open_table(path, columns.values())
         if table.columns:
-            found = recognise(table, INTERACTION_ROLES, {})
+            found = recognise(table, INTERACTION_ROLES, _present(columns, table))
         else:
             # Amazon's ratings come as user,item,... (2014) or item,user,... (2018): which one it is, the catalogue
             # decides once it is known (catalog.py swaps the two where the second column matches it better).
@@ -50,7 +50,7 @@ def read_interactions(path: Path, staging: Staging) -> None:
         _read_table("interactions", table, found, staging, task.advance, required=("user", "item"))
 
 
-def read_items(path: Path, staging: Staging) -> None:
+def read_items(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     """item_id, title, category, brand. Columns like aisle_id are looked up in a table of that name beside it.
 
     Amazon's metadata lines will do too; only their descriptions are taken.
@@ -60,9 +60,10 @@ def read_items(path: Path, staging: Staging) -> None:
         described = amazon.item_writer(staging)
         for line, product in amazon.products(path, staging):
             described.add(line, amazon.item_row(product))
+        described.flush()
         return
-    table = open_table(path)
-    found = recognise(table, ITEM_ROLES, {})
+    table = open_table(path, columns.values())
+    found = recognise(table, ITEM_ROLES, _present(columns, table))
     lookups = [
         (number, names)
         for number, column in enumerate(table.columns)
@@ -85,12 +86,12 @@ def read_items(path: Path, staging: Staging) -> None:
                 row.line,
                 (cells["item"], cells.get("title") or None, cells.get("brand") or None, category or None),
             )
+    rows.flush()  # what is read first is used first
 
 
 def read_views(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     table = open_table(path, columns.values())
-    override = {role: name for role, name in columns.items() if role in VIEW_ROLES and name in table.columns}
-    found = recognise(table, VIEW_ROLES, override)
+    found = recognise(table, VIEW_ROLES, _present(columns, table))
     staging.files["views"] = path.name
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
         _read_table("views", table, found, staging, task.advance, required=("session", "item"))
@@ -117,7 +118,7 @@ def _read_table(
 def _read_reviews(path: Path, staging: Staging, advance: Callable[[float], None]) -> None:
     rows = staging.writer("interactions", ("user", "item", "rating", "time"))
     for line in read_lines(path, advance):
-        staging.rejects.lines_read += 1
+        staging.rejects.lines[path.name] += 1
         try:
             review = _reviews.decode(line.text or b"")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -132,13 +133,21 @@ def _width(path: Path, table: Table) -> int:
     return min(4, (first.text or b"").count((table.delimiter or ",").encode()) + 1)
 
 
+def _present(columns: Mapping[str, str], table: Table) -> dict[str, str]:
+    """--columns speaks of several tables; each takes the names that it has."""
+    return {role: name for role, name in columns.items() if name in table.columns}
+
+
 def _lookup(path: Path, column: str) -> dict[str, str]:
     """aisle_id -> the names in aisles.* beside the file."""
     stem = column.removesuffix("_id")
-    for beside in sorted(path.parent.glob(f"{stem}*{path.suffix}")):
-        if beside == path:
+    for beside in sorted(path.parent.iterdir()):
+        if not stem or beside == path or not beside.name.startswith(stem) or not is_table(beside):
             continue
-        table = open_table(beside, (column,))
+        try:
+            table = open_table(beside, (column,))
+        except InputError:
+            continue  # some other file that happens to have this name
         if column in table.columns and stem in table.columns:
             numbers = [table.columns.index(column), table.columns.index(stem)]
             return {row.values[0]: row.values[1] for row in read_rows(table, numbers, Rejects())}

@@ -15,7 +15,8 @@ from logirec.data.rejects import Rejects
 from logirec.data.sources.lines import read_lines
 from logirec.errors import InputError
 
-TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".csv.gz", ".tsv.gz")
+MAX_SPAN = 10  # lines of one record: a quoted description may have some, an unclosed quote swallows hundreds
 BATCH = 65_536
 
 # What a column may be called, in any case and with any punctuation.
@@ -65,21 +66,31 @@ class Table:
     delimiter: str | None  # None for Parquet
 
 
+def is_table(path: Path) -> bool:
+    return path.is_file() and path.name.lower().endswith(ENDINGS)
+
+
 def is_parquet(path: Path) -> bool:
-    return path.suffix in (".parquet", ".pq")
+    return path.suffix.lower() in (".parquet", ".pq")
 
 
 def open_table(path: Path, named: Collection[str] = ()) -> Table:
     """Look at the first line (or the Parquet footer) only. It is a header when it has a column that was `named`."""
     if is_parquet(path):
         try:
-            return Table(path, tuple(pq.read_schema(path).names), None)
+            names = tuple(pq.read_schema(path).names)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path.name}: not a readable Parquet file ({_one_line(error)})") from error
+        if len(set(names)) < len(names):
+            raise InputError(f"{path.name}: two columns have the same name; rename one")
+        return Table(path, names, None)
     for line in read_lines(path):
         text = (line.text or b"").decode("utf-8", "replace")
         delimiter = "\t" if path.suffix == ".tsv" else max(",\t;|", key=lambda d: (text.count(d), d == ","))
-        fields = next(csv.reader([text], delimiter=delimiter, strict=False), [])
+        try:
+            fields = next(csv.reader([text], delimiter=delimiter), [])
+        except csv.Error as error:
+            raise InputError(f"{path.name}: line {line.number} is no line of a table ({error})") from error
         header = tuple(field.strip() for field in fields)
         return Table(path, header if _is_header(header, named) else (), delimiter)
     raise InputError(f"{path.name}: the file is empty")
@@ -141,7 +152,7 @@ def _text_rows(table: Table, columns: list[int], rejects: Rejects, advance: Call
     width = len(table.columns)
     if width:
         next(records, None)  # the header
-        rejects.lines_read -= 1
+        rejects.lines[table.path.name] -= 1
     need = max(columns) + 1
     for fields in records:
         if len(fields) < need or (width and len(fields) > width):
@@ -160,7 +171,7 @@ class _Decoder:
 
     def _texts(self) -> Iterator[str]:
         for line in read_lines(self.path, self.advance):
-            self.rejects.lines_read += 1
+            self.rejects.lines[self.path.name] += 1
             self.number = line.number
             if line.text is None:
                 self.rejects.reject(self.path.name, "line too long", line.number)
@@ -183,10 +194,12 @@ class _Decoder:
             except StopIteration:
                 return
             except csv.Error:
-                swallowed = max(1, self.taken - before)
-                self.rejects.reject(self.path.name, "broken quoting", self.number - swallowed + 1, swallowed)
-                continue
-            yield record
+                record = None
+            span = max(1, self.taken - before)
+            if record is None or span > MAX_SPAN:
+                self.rejects.reject(self.path.name, "broken CSV", self.number - span + 1, span)
+            else:
+                yield record
 
 
 def _parquet_rows(
@@ -200,8 +213,8 @@ def _parquet_rows(
             raise InputError(f"{table.path.name}: the file is empty")
         step = table.path.stat().st_size / file.metadata.num_rows
         for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(names))):
-            taken = [batch.column(name).to_pylist() for name in names]
-            rejects.lines_read += batch.num_rows
+            taken = [_values(batch.column(name)) for name in names]
+            rejects.lines[table.path.name] += batch.num_rows
             advance(step * batch.num_rows)
             for values in zip(*taken, strict=True):
                 number += 1
@@ -214,6 +227,17 @@ def _parquet_rows(
         raise InputError(f"{table.path.name}: not a readable Parquet file ({_one_line(error)})") from error
 
 
+def _values(column: pa.Array) -> list[object]:
+    """Text as bytes, so that one bad string costs its row and not the file; times without the nanoseconds."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = column.cast(kind).cast(pa.large_binary())
+    elif pa.types.is_timestamp(kind) and kind.unit == "ns":
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
+    values: list[object] = column.to_pylist()
+    return values
+
+
 def as_text(value: object) -> str | None:
     """Text of a cell, or None where it is of no type that a cell can have. 17850.0 is the id 17850."""
     if value is None:
@@ -222,8 +246,11 @@ def as_text(value: object) -> str | None:
         return value.strip()
     if isinstance(value, bool):
         return str(value)
-    if isinstance(value, float | Decimal):
-        return "" if value != value else str(int(value)) if value == value // 1 else str(value)
+    if isinstance(value, float):
+        return "" if value != value else str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, int):
         return str(value)
     if isinstance(value, datetime.datetime | datetime.date):
