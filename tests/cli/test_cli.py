@@ -65,6 +65,7 @@ def test_without_source_the_demo_shop(cli, tmp_path):
         (["--min-support", "1" + "0" * 50], "min_support"),
         (["--seed", "9" * 30], "seed"),
         (["--protocol", "released"], "released"),
+        (["--items", "items.csv"], "SOURCE"),
         (["--nonsense"], "nonsense"),
     ],
 )

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from logirec.config import PrepareConfig
+from logirec.data.audit import audit
 from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
 from logirec.data.sources import lines
@@ -260,3 +261,15 @@ def test_a_corrupt_dataset_is_refused(cli, leak_free, tmp_path):
     result = cli("audit", tmp_path / "copy")
     assert result.code == 4
     assert "test-low.parquet is not what was written" in result.err
+
+
+@pytest.mark.slow
+def test_a_large_shop_is_sampled_and_clean(tmp_path):
+    config = PrepareConfig(basket_sizes=(2, 3), max_queries=20_000)
+    report = prepare(Inputs(demo_items=200_000), tmp_path / "out", config)
+    assert report["items"] == 200_000
+    for stage in ("valid", "test"):
+        assert report["notes"][f"{stage}-low"]["listed"] == 20_000
+        assert report["notes"][f"{stage}-high"]["size 2"]["sampled"]
+        assert report["notes"][f"{stage}-high"]["size 3"]["listed"] > 1_000
+    assert audit(Dataset.load(tmp_path / "out")).verdict == "clean"

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from logirec.config import Format, PrepareConfig
-from logirec.data.catalog import Catalog, build_catalog, load_catalog, write_interactions
+from logirec.data.catalog import Catalog, build_catalog, load_catalog
 from logirec.data.dataset import KIND, SCHEMA
 from logirec.data.demo_shop import DemoShop
+from logirec.data.interactions import write_interactions
 from logirec.data.memory import give_back_memory, hoard_nothing
 from logirec.data.protocols import baskets, leak_free, paper, released
 from logirec.data.sources import READERS, locate, side_tables
@@ -94,6 +95,8 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
     if inputs.source is None:
         if config.protocol == "released":
             raise UsageError("--protocol released needs the authors' released folder")
+        if inputs.items or inputs.interactions or inputs.views:
+            raise UsageError("--items, --interactions and --views go with a SOURCE; the demo shop has its own")
         inputs = _demo_inputs(inputs.demo_items, config, staging)
         described: dict[str, Any] = {"format": "demo", "items": inputs.demo_items}
     else:

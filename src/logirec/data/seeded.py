@@ -15,16 +15,24 @@ def mix(seed: int, purpose: str, *columns: np.ndarray) -> np.ndarray:
 
     The purpose keeps draws apart: what is sampled must not hang on what was split by the same seed.
     """
-    state = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in (seed, zlib.crc32(purpose.encode()), *columns):
-        state ^= np.asarray(column).astype(np.uint64)
-        state += np.uint64(0x9E3779B97F4A7C15)
-        state ^= state >> np.uint64(30)
-        state *= np.uint64(0xBF58476D1CE4E5B9)
-        state ^= state >> np.uint64(27)
-        state *= np.uint64(0x94D049BB133111EB)
-        state ^= state >> np.uint64(31)
+    start = np.zeros(1, dtype=np.uint64)
+    for value in (seed, zlib.crc32(purpose.encode())):
+        _absorb(start, np.array([value], dtype=np.uint64))
+    state = np.repeat(start, len(columns[0]))
+    for column in columns:
+        _absorb(state, column.astype(np.uint64))
     return state
+
+
+def _absorb(state: np.ndarray, values: np.ndarray) -> None:
+    """One round of splitmix64, in place."""
+    state ^= values
+    state += np.uint64(0x9E3779B97F4A7C15)
+    state ^= state >> np.uint64(30)
+    state *= np.uint64(0xBF58476D1CE4E5B9)
+    state ^= state >> np.uint64(27)
+    state *= np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)
 
 
 def shuffled(rows: np.ndarray, seed: int, purpose: str) -> np.ndarray:

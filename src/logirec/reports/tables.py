@@ -55,7 +55,7 @@ def show_audit(report: dict[str, Any]) -> None:
     verdict = {
         "clean": "clean: nothing of the test is in training",
         "leaks": f"leaks: {report['leaks']} checks found something",
-        "not judged": "not judged: nothing here could leak; the counts above are for you to weigh",
+        "not judged": "not judged: nothing here in which a leak would show; weigh the counts yourself",
     }[report["verdict"]]
     console.print(f"verdict: {verdict} (protocol {report['protocol']})", style="bold")
 

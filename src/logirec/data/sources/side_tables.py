@@ -41,7 +41,7 @@ def read_interactions(path: Path, staging: Staging, columns: Mapping[str, str]) 
             found = recognise(table, INTERACTION_ROLES, _present(columns, table))
         else:
             # Amazon's ratings come as user,item,... (2014) or item,user,... (2018): which one it is, the catalogue
-            # decides once it is known (catalog.py swaps the two where the second column matches it better).
+            # decides once it is known (interactions.py takes the column that matches it better).
             width = _width(path, table)
             if width < 2:
                 raise InputError(f"{path.name}: interactions need at least the columns user and item")
