@@ -92,11 +92,13 @@ def _query_checks(
     protocol: str, stage: str, kind: Kind, queries: QuerySet, learnt: QuerySet, known: ItemGraph
 ) -> Iterator[Check]:
     answers, owner = queries.answers.values, queries.answers.owners
-    names, learnt_names = _basket_names(queries.members), _basket_names(learnt.members)
+    names = _basket_names(queries.members)
     triplets = [(names[q], a) for q, a in zip(owner.tolist(), answers.tolist(), strict=True)]
-    learnt_answers = zip(learnt.answers.owners.tolist(), learnt.answers.values.tolist(), strict=True)
-    learnt_triplets = {(learnt_names[q], a) for q, a in learnt_answers}
-    seen_queries = set(learnt_names)
+    learnt_answers: dict[tuple[int, ...], set[int]] = {}  # of the queries that are asked here too
+    asked = set(names)
+    for q, basket in enumerate(_basket_names(learnt.members)):
+        if basket in asked:
+            learnt_answers.setdefault(basket, set()).update(learnt.answers.list(q).tolist())
 
     def check(name: str, count: int, of: int, leak: bool, says: str) -> Check:
         return Check(name, stage, kind, count, of, leak, says)
@@ -106,7 +108,7 @@ def _query_checks(
     events = protocol == "baskets"
     yield check(
         "answer learnt",
-        sum(t in learnt_triplets for t in triplets),
+        sum(answer in learnt_answers.get(basket, ()) for basket, answer in triplets),
         len(triplets),
         not events,
         "query and answer are a training example",
@@ -125,7 +127,7 @@ def _query_checks(
         yield check("reordered query", reordered, len(names), False, "the same set in another order")
     yield check(
         "query learnt",
-        sum(name in seen_queries for name in names),
+        sum(basket in learnt_answers for basket in names),
         len(names),
         False,
         "the query is a training query: its known answers compete in a raw ranking",
