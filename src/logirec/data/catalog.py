@@ -141,7 +141,12 @@ def _sessions(store: Store, staging: Staging, config: PrepareConfig, order_split
         time = reading_of_time(store, "raw_views")
         last = "SELECT max(time) FROM orders JOIN order_stage USING (o) WHERE stage = 0"
         when = f"{time} <= ({last})"
-        left_out = store.value(f"SELECT count(*) FROM raw_views WHERE NOT coalesce({when}, false)")
+        bad = f"SELECT count(*), min(line, {FIRST}) FROM raw_views WHERE {time} IS NULL"
+        count, lines = store.rows(bad)[0]
+        if count:
+            staging.rejects.reject_all(staging.files["views"], "bad time", lines, count)
+            staging.rejects.check(config.max_bad)
+        left_out = store.value(f"SELECT count(*) FROM raw_views WHERE {time} > ({last})")
         staging.notes["views_after_the_training_orders_left_out"] = left_out
     elif order_split == "temporal":
         staging.notes["views"] = "all sessions: without a time column, later ones cannot be told"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from logirec.data.graph import Links, in_rows, matrix, slices, undirected_count
+from logirec.data.graph import SLICE, Links, in_rows, matrix, slices, undirected_count
 from logirec.data.query_sets import EMPTY, QuerySet, concatenate, ragged, rectangle
 from logirec.data.seeded import mix, shuffled
 
@@ -49,7 +49,7 @@ class Rule:
         The order is that of a random number per pair; a part holds the numbers of one band, so that a large graph
         is never laid out whole.
         """
-        bands = max(1, int(self.known.sum()) // at_once)
+        bands = max(1, int(self.known.sum()) // max(at_once, SLICE))  # each band is a pass over all links
         width = (1 << 64) // bands
         for band in range(bands):
             low, high = band * width, (band + 1) * width if band + 1 < bands else 1 << 64

@@ -46,20 +46,21 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str, m
     cancelled = r"""regexp_full_match("order", '[Cc]\d+')""" if bare else "false"
     codes = ", ".join(f"'{code}'" for code in SERVICE_CODES)
     status = ", ".join(f"'{word}'" for word in CANCELLED_STATUS)
+    quantity, price = (f"try_cast(replace({name}, ',', '.') AS DOUBLE)" for name in ("quantity", "price"))  # 2,55 too
     store.run(
         f"""
         CREATE TABLE judged AS SELECT "order", item, line, {time} AS time, nullif(customer, '') AS customer,
           CASE
-            WHEN coalesce(quantity, '') <> '' AND try_cast(quantity AS DOUBLE) IS NULL THEN 'bad quantity'
-            WHEN coalesce(price, '') <> '' AND try_cast(price AS DOUBLE) IS NULL THEN 'bad price'
+            WHEN coalesce(quantity, '') <> '' AND {quantity} IS NULL THEN 'bad quantity'
+            WHEN coalesce(price, '') <> '' AND {price} IS NULL THEN 'bad price'
             WHEN {has_time} AND {time} IS NULL THEN 'bad time'
           END AS rejected,
           CASE
             WHEN {cancelled} OR lower(coalesce(status, '')) IN ({status}) THEN 'cancelled'
             WHEN upper(item) IN ({codes}) OR regexp_full_match(lower(coalesce(title, '')), '{SERVICE_TITLES}')
               THEN 'not a product'
-            WHEN try_cast(quantity AS DOUBLE) <= 0 THEN 'return'
-            WHEN try_cast(price AS DOUBLE) <= 0 THEN 'no price'
+            WHEN {quantity} <= 0 THEN 'return'
+            WHEN {price} <= 0 THEN 'no price'
           END AS filtered
         FROM raw_orders
         """
@@ -104,9 +105,13 @@ def split_orders(store: Store, seed: int) -> str:
     """Give every order a stage, 70/20/10: by time where there is time, at random where not. Says which."""
     temporal = bool(store.value("SELECT count(time) FROM orders"))
     # Drawn from the order's id, not its place: the order of untimed lines means nothing.
-    store.run(f"""ALTER TABLE orders ADD COLUMN number UBIGINT; UPDATE orders SET number = md5_number_lower(
-        '{seed}:' || "order")""")
-    by = "o" if temporal else "number, o"
+    store.run(
+        f"""
+        ALTER TABLE orders ADD COLUMN number UBIGINT;
+        UPDATE orders SET number = md5_number_lower('{seed}:hide:' || "order");
+        """
+    )
+    by = "o" if temporal else f"""md5_number_lower('{seed}:split:' || "order"), o"""
     store.run(
         f"""
         CREATE TABLE order_stage AS SELECT o,

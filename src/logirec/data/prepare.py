@@ -40,6 +40,7 @@ def prepare(
 ) -> dict[str, Any]:
     """Write the dataset and return its report (the manifest without the file list)."""
     progress = progress or Progress()
+    _check_fit(config)
     check_free(out, force)
     hoard_nothing()
     with new_folder(out, force) as folder:
@@ -58,7 +59,9 @@ def prepare(
                 files = build_catalog(store, staging, config, folder / "items.parquet")
                 counts = dict(files.counts)
                 if store.value("SELECT count(*) FROM raw_interactions"):
-                    counts["interactions"] = write_interactions(store, staging, folder / "interactions.parquet")
+                    counts["interactions"] = write_interactions(
+                        store, staging, folder / "interactions.parquet", files.order_split
+                    )
                     staging.rejects.check(config.max_bad)
             if config.protocol in ("leak-free", "paper"):
                 store.close()  # the other two have questions left
@@ -90,6 +93,16 @@ def prepare(
     return report
 
 
+def _check_fit(config: PrepareConfig) -> None:
+    """Options that a protocol has no use for are refused rather than passed over."""
+    if config.protocol in ("paper", "released") and config.basket_sizes != (2,):
+        raise UsageError(f"--protocol {config.protocol} has pairs only; --basket-sizes goes with leak-free and baskets")
+    if config.protocol not in (None, "leak-free") and config.hide_views:
+        raise UsageError("--hide-views goes with leak-free")
+    if config.protocol == "baskets" and config.keep_unlinked:
+        raise UsageError("--keep-unlinked: with baskets the catalogue is what training orders hold")
+
+
 def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, Any]:
     """Run the readers; say what was read."""
     if inputs.source is None:
@@ -108,6 +121,11 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
     for extra in (inputs.items, inputs.interactions, inputs.views):
         if extra is not None and not extra.is_file():
             raise InputError(f"{extra}: no such file")
+    names = [p.name for p in (path, inputs.items, inputs.interactions, inputs.views) if p is not None]
+    if len(set(names)) < len(names):
+        raise UsageError(
+            f"two input files are called {max(names, key=names.count)}; rename one, so that each can be named"
+        )
     if inputs.items:
         side_tables.read_items(inputs.items, staging, inputs.columns)  # first: its words win
     READERS[format](path, staging, inputs.columns)

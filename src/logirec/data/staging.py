@@ -21,7 +21,10 @@ SCHEMAS = {
         "held_out": pa.bool_(),  # a source's own word that training must not see it
     },
     "items": {"item": pa.string(), "title": pa.string(), "brand": pa.string(), "category": pa.string()},
-    "interactions": {"user": pa.string(), "item": pa.string(), "rating": pa.string(), "time": pa.string()},
+    "interactions": {
+        **{name: pa.string() for name in ("user", "item", "rating", "time", "file")},
+        "headless": pa.bool_(),  # which of user and item is which, the catalogue decides
+    },
     "orders": {
         name: pa.string() for name in ("order", "item", "time", "customer", "quantity", "price", "status", "title")
     },

@@ -353,7 +353,7 @@ def test_bad_interactions_are_counted_and_their_file_has_its_own_limit(tmp_path)
     dataset, _ = made(tmp_path, meta, PrepareConfig(max_bad=0.7), interactions=ratings)
     assert dataset.interactions()["time"].tolist() == [1704153600]
     ratings.write_text("user,item\nu,X\n")
-    with pytest.raises(InputError, match="none of its 1 interactions"):
+    with pytest.raises(InputError, match="none of the 1 interactions"):
         made(tmp_path, meta, interactions=ratings)
 
 
@@ -425,3 +425,130 @@ def test_a_json_array_is_explained(tmp_path):
     path.write_text('[{"asin": "A"},\n{"asin": "B"}]')
     with pytest.raises(InputError, match="one object a line"):
         made(tmp_path, path)
+
+
+LOOSE = PrepareConfig(orders={"min_support": 1, "min_llr": 0, "min_confidence": 0})
+
+
+def test_utf_16_and_excel_are_explained(tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_bytes(ORDER_LINES.encode("utf-16"))
+    with pytest.raises(InputError, match="UTF-16"):
+        made(tmp_path, path)
+    path.write_bytes(ORDER_LINES.encode("utf-16-be"))
+    with pytest.raises(InputError, match=r"needs a header|no column"):
+        made(tmp_path, path, format="orders", columns={"order": "order_id", "item": "item_id"})
+    path.write_bytes(b"PK\x03\x04" + b"x" * 99)
+    with pytest.raises(InputError, match="Excel"):
+        made(tmp_path, path)
+
+
+def test_a_header_that_is_not_utf_8_is_an_error_not_a_lost_row(tmp_path):
+    path = tmp_path / "links.csv"
+    path.write_bytes("source,target,gr\u00f6\u00dfe\na,b,1\nb,c,2\n".encode("latin-1"))
+    with pytest.raises(InputError, match="line 1"):
+        made(tmp_path, path)
+
+
+@pytest.mark.parametrize("sign", [" ", ";", "\t", "|"])
+def test_baskets_a_line_with_other_signs(tmp_path, sign):
+    path = tmp_path / "retail.dat"
+    baskets = [["7"], ["1", "2", "3"], ["1", "2"], ["4", "5", "6"], ["4", "5"]]
+    path.write_text("".join(sign.join(basket) + "\n" for basket in baskets))
+    dataset, report = made(tmp_path, path, LOOSE)
+    assert report["source"]["format"] == "orders"
+    assert ("1", "2") in links_of(dataset)
+    assert len(dataset.vocabulary) == 6
+
+
+def test_date_before_time_of_day_and_a_comma_in_numbers(tmp_path):
+    path = tmp_path / "orders.csv"
+    rows = ["Date;Time;Transaction;Item;Price"]
+    rows += [f"{day}-01-2016;09:15:00;{day};{item};2,55" for day in range(10, 20) for item in ("ab", "cd")[day % 2]]
+    path.write_text("\n".join(rows))
+    config = LOOSE.model_copy(update={"protocol": "baskets"})
+    _, report = made(tmp_path, path, config)
+    assert report["notes"]["split"] == "temporal"
+    assert report["lines"]["rejected"] == {}
+
+
+def test_a_column_can_be_switched_off(tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_text(ORDER_LINES.replace("2024-", "no date "))
+    with pytest.raises(InputError, match="bad time"):
+        made(tmp_path, path, LOOSE)
+    _, report = made(tmp_path, path, LOOSE, columns={"time": "-"})
+    assert report["lines"]["rejected"] == {}
+
+
+def test_nulls_inside_a_product_cost_nothing(tmp_path):
+    path = tmp_path / "meta.jsonl"
+    path.write_text(
+        '{"asin": "A", "category": [null, "Toys"], "related": {"also_bought": null, "also_viewed": ["B"]}}\n'
+        '{"asin": "B", "also_buy": ["A"], "categories": [null]}\n'
+    )
+    dataset, report = made(tmp_path, path)
+    assert report["lines"]["rejected"] == {}
+    assert dataset.descriptions["category"][0] == "Toys"
+
+
+def test_an_empty_relation_is_a_co_purchase_and_a_boundless_weight_is_none(tmp_path):
+    path = tmp_path / "links.csv"
+    path.write_text("source,target,relation,weight\na,b,,1\na,c,buy,1e300\n")
+    dataset, report = made(tmp_path, path, PrepareConfig(max_bad=0.5))
+    assert set(links_of(dataset)) == {("a", "b")}
+    assert report["lines"]["rejected"] == {"weight is not a positive number": 1}
+
+
+def test_interactions_after_the_training_orders_are_not_known(tmp_path):
+    orders, ratings = tmp_path / "orders.csv", tmp_path / "ratings.csv"
+    lines = [f"{day},{i},2024-01-{day:02d}\n" for day in range(1, 11) for i in ("ab" if day % 2 else "cd")]
+    orders.write_text("order_id,item_id,time\n" + "".join(lines))
+    ratings.write_text("user,item,time\n" + "".join(f"u,a,2024-01-{day:02d}\n" for day in range(1, 11)))
+    config = LOOSE.model_copy(update={"protocol": "baskets"})
+    dataset, report = made(tmp_path, orders, config, interactions=ratings)
+    assert report["notes"]["interactions_after_the_training_orders_left_out"] == 3
+    assert len(dataset.interactions()["time"]) == 7
+
+
+def test_a_headless_file_beside_one_with_a_header_is_judged_alone(tmp_path):
+    folder, ratings = tmp_path / "rc", tmp_path / "ratings.csv"
+    folder.mkdir()
+    (folder / "item_meta.csv").write_text("item_id\tr_complement\n1\t[2, 3]\n2\t[3]\n")
+    (folder / "train.csv").write_text("user_id\titem_id\ttime\n" + "".join(f"{u}\t1\t5\n" for u in range(100, 150)))
+    ratings.write_text("1,u7,5.0,100\n2,u8,4.0,100\n3,u9,4.0,bad\n")
+    with pytest.raises(InputError, match=r"ratings\.csv: 1 of 3 lines rejected.*bad time, 1 \(line 3\)"):
+        made(tmp_path, folder, interactions=ratings)
+    _, report = made(tmp_path, folder, PrepareConfig(max_bad=0.5), interactions=ratings)
+    assert report["merged"]["interactions"]["of_unknown_items"] == 0
+    assert report["merged"]["interactions"]["users"] == 52
+
+
+def test_views_without_a_readable_time_are_rejected(tmp_path):
+    orders, views = tmp_path / "orders.csv", tmp_path / "views.csv"
+    orders.write_text(ORDER_LINES)
+    views.write_text("session_id,item_id,time\n1,a,2024-01-01\n1,b,2024-01-01\n2,a,soon\n")
+    config = LOOSE.model_copy(update={"protocol": "baskets"})
+    with pytest.raises(InputError, match=r"views\.csv: 1 of 3 lines rejected.*bad time"):
+        made(tmp_path, orders, config, views=views)
+
+
+def test_two_files_of_one_name_cannot_be_told_apart(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data.csv").write_text(ORDER_LINES)
+    with pytest.raises(UsageError, match=r"called data\.csv"):
+        made(tmp_path, tmp_path / "one" / "data.csv", views=tmp_path / "two" / "data.csv")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"protocol": "paper", "basket_sizes": (2, 3)},
+        {"protocol": "baskets", "hide_views": True},
+        {"protocol": "baskets", "keep_unlinked": True},
+    ],
+)
+def test_options_without_use_are_refused(tmp_path, config):
+    with pytest.raises(UsageError, match="--"):
+        made(tmp_path, None, PrepareConfig(**config))

@@ -21,8 +21,8 @@ _BUY, _VIEW = int(Relation.CO_PURCHASE), int(Relation.CO_VIEW)
 
 
 class Related(msgspec.Struct):
-    also_bought: list[str] = []
-    also_viewed: list[str] = []
+    also_bought: list[str] | None = None
+    also_viewed: list[str] | None = None
 
 
 class Product(msgspec.Struct):
@@ -30,8 +30,8 @@ class Product(msgspec.Struct):
     title: str | None = None
     brand: str | None = None
     main_cat: str | None = None
-    category: list[str] | str | None = None
-    categories: list[list[str]] | None = None
+    category: list[str | None] | str | None = None
+    categories: list[list[str | None] | None] | None = None
     also_buy: list[str] | str | None = None  # some files write "" for none
     also_view: list[str] | str | None = None
     related: Related | None = None
@@ -130,7 +130,7 @@ class _LinkWriter:
         asin, related = product.asin.strip(), product.related
         buy, view = _listed(product.also_buy), _listed(product.also_view)
         if related is not None:
-            buy, view = buy + related.also_bought, view + related.also_viewed
+            buy, view = buy + _listed(related.also_bought), view + _listed(related.also_viewed)
         for listed, relation in ((buy, _BUY), (view, _VIEW)):
             targets = [target.strip() for target in listed]
             if targets and not 0 < len(min(targets)) <= len(max(targets, key=len)) <= MAX_ID:

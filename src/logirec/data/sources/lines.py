@@ -25,6 +25,13 @@ MAX_LINE = 8 << 20  # bytes; the longest real metadata line seen is under 1 MB
 BOMB_RATIO, BOMB_FLOOR = 250, 64 << 20
 
 
+NOT_TEXT = {
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+    b"PK\x03\x04": "a zip archive or an Excel file; unpack it, or save it as CSV",
+}
+
+
 class Line(NamedTuple):
     number: int  # 1-based
     text: bytes | None  # without its end; None where it was longer than MAX_LINE
@@ -87,6 +94,9 @@ def is_gzip(path: Path) -> bool:
 def _chunks(path: Path, advance: Callable[[float], None]) -> Iterator[bytes]:
     try:
         with path.open("rb") as raw:
+            for start, what in NOT_TEXT.items():
+                if raw.peek(4).startswith(start):
+                    raise InputError(f"{path.name}: {what}")
             if not is_gzip(path):
                 while chunk := raw.read(CHUNK):
                     advance(len(chunk))

@@ -1,6 +1,5 @@
 """A table of links: source, target, relation (+ weight), as CSV, TSV or Parquet."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
         for row in read_rows(table, [found[role] for role in roles], staging.rejects, task.advance):
             cells = dict(zip(roles, row.values, strict=True))
-            name = cells.get("relation", "co_purchase").lower().replace("-", "_").replace(" ", "_")
+            name = (cells.get("relation") or "co_purchase").lower().replace("-", "_").replace(" ", "_")
             weight = _weight(cells.get("weight", ""))
             if not cells["source"] or not cells["target"]:
                 staging.rejects.reject(path.name, "no item id", row.line)
@@ -48,4 +47,4 @@ def _weight(text: str) -> float | None:
         weight = float(text)
     except ValueError:
         return None
-    return weight if weight > 0 and math.isfinite(weight) else None
+    return weight if 0 < weight < 1e38 else None  # what a 32-bit number holds

@@ -31,7 +31,6 @@ _reviews = msgspec.json.Decoder(Review)
 
 def read_interactions(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     """user, item, rating, time: a table with a header, Amazon's headerless ratings, or its review lines."""
-    staging.files.setdefault("interactions", path.name)
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
         if not is_parquet(path) and starts_like_json(path):
             _read_reviews(path, staging, task.advance)
@@ -46,8 +45,8 @@ def read_interactions(path: Path, staging: Staging, columns: Mapping[str, str]) 
             if width < 2:
                 raise InputError(f"{path.name}: interactions need at least the columns user and item")
             found = dict(zip(("user", "item", "rating", "time")[:width], range(width), strict=True))
-            staging.notes["interactions_without_header"] = True
-        _read_table("interactions", table, found, staging, task.advance, required=("user", "item"))
+        constants = {"file": path.name, "headless": not table.columns}
+        _read_table("interactions", table, found, staging, task.advance, ("user", "item"), constants)
 
 
 def read_items(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
@@ -104,19 +103,21 @@ def _read_table(
     staging: Staging,
     advance: Callable[[float], None],
     required: tuple[str, ...],
+    constants: Mapping[str, object] | None = None,
 ) -> None:
     roles = list(found)
     must = [roles.index(role) for role in required]
-    rows = staging.writer(name, roles)
+    same = list((constants or {}).values())
+    rows = staging.writer(name, [*roles, *(constants or {})])
     for line, values in read_rows(table, list(found.values()), staging.rejects, advance):
         if all(values[i] for i in must):
-            rows.add(line, values)
+            rows.add(line, [*values, *same])
         else:
             staging.rejects.reject(table.path.name, f"no {' or '.join(required)}", line)
 
 
 def _read_reviews(path: Path, staging: Staging, advance: Callable[[float], None]) -> None:
-    rows = staging.writer("interactions", ("user", "item", "rating", "time"))
+    rows = staging.writer("interactions", ("user", "item", "rating", "time", "file"))
     for line in read_lines(path, advance):
         staging.rejects.lines[path.name] += 1
         try:
@@ -125,7 +126,7 @@ def _read_reviews(path: Path, staging: Staging, advance: Callable[[float], None]
             staging.rejects.reject(path.name, "not a review" if line.text else "line too long", line.number)
             continue
         known = [None if value is None else str(value) for value in (review.rating, review.time)]
-        rows.add(line.number, (review.user, review.item, *known))
+        rows.add(line.number, (review.user, review.item, *known, path.name))
 
 
 def _width(path: Path, table: Table) -> int:
@@ -135,7 +136,7 @@ def _width(path: Path, table: Table) -> int:
 
 def _present(columns: Mapping[str, str], table: Table) -> dict[str, str]:
     """--columns speaks of several tables; each takes the names that it has."""
-    return {role: name for role, name in columns.items() if name in table.columns}
+    return {role: name for role, name in columns.items() if name in table.columns or name == "-"}
 
 
 def _lookup(path: Path, column: str) -> dict[str, str]:

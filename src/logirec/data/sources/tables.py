@@ -5,6 +5,7 @@ import datetime
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +26,8 @@ NAMES = {
     "receipt_id receipt ticket_id ticket cart_id",
     "session": "session_id session visit_id visit",
     "item": "item_id item product_id product stock_code sku asin article_id article product_code item_code upc ean",
-    "time": "time timestamp date datetime invoice_date order_date order_time purchase_date created_at "
-    "unix_review_time event_time",
+    "time": "timestamp datetime invoice_date order_date order_time purchase_date created_at event_time "
+    "unix_review_time date time",
     "customer": "customer_id customer user_id user client_id member_id household_id",
     "user": "user_id user reviewer_id customer_id customer client_id member_id",
     "quantity": "quantity qty units",
@@ -84,16 +85,26 @@ def open_table(path: Path, named: Collection[str] = ()) -> Table:
         if len(set(names)) < len(names):
             raise InputError(f"{path.name}: two columns have the same name; rename one")
         return Table(path, names, None)
-    for line in read_lines(path):
-        text = (line.text or b"").decode("utf-8", "replace")
-        delimiter = "\t" if path.suffix == ".tsv" else max(",\t;|", key=lambda d: (text.count(d), d == ","))
-        try:
-            fields = next(csv.reader([text], delimiter=delimiter), [])
-        except csv.Error as error:
-            raise InputError(f"{path.name}: line {line.number} is no line of a table ({error})") from error
-        header = tuple(field.strip() for field in fields)
-        return Table(path, header if _is_header(header, named) else (), delimiter)
-    raise InputError(f"{path.name}: the file is empty")
+    sample = list(islice(read_lines(path), 50))
+    if not sample:
+        raise InputError(f"{path.name}: the file is empty")
+    try:
+        texts = [(line.text or b"").decode("utf-8", "strict" if line is sample[0] else "replace") for line in sample]
+        delimiter = _delimiter(texts)
+        fields = next(csv.reader(texts[:1], delimiter=delimiter), [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path.name}: line {sample[0].number} is no line of a table ({error})") from error
+    header = tuple(field.strip() for field in fields)
+    return Table(path, header if _is_header(header, named) else (), delimiter)
+
+
+def _delimiter(texts: list[str]) -> str:
+    """The sign most lines have; spaces only where no line has any other."""
+    found = {sign: sum(sign in text for text in texts) for sign in "\t,;|"}
+    best = max(found, key=lambda sign: (found[sign], texts[0].count(sign)))
+    if found[best]:
+        return best
+    return " " if len(texts) > 1 and sum(" " in text.strip() for text in texts) > len(texts) / 2 else ","
 
 
 def _is_header(fields: tuple[str, ...], named: Collection[str]) -> bool:
@@ -106,6 +117,8 @@ def recognise(table: Table, roles: Mapping[str, bool], override: Mapping[str, st
     """role -> column number. `roles` says which are required; `override` (--columns) wins over the names known."""
     found: dict[str, int] = {}
     for role in roles:
+        if override.get(role) == "-" and not roles[role]:
+            continue
         if role in override:
             if override[role] not in table.columns:
                 raise InputError(
@@ -181,6 +194,9 @@ class _Decoder:
             except UnicodeDecodeError:
                 self.rejects.reject(self.path.name, "not UTF-8", line.number)
                 continue
+            if "\0" in text:
+                self.rejects.reject(self.path.name, "NUL bytes", line.number)
+                continue
             self.taken += 1
             yield text + "\n"
 
@@ -253,6 +269,8 @@ def as_text(value: object) -> str | None:
         return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, datetime.time):
+        return value.isoformat()
     if isinstance(value, datetime.datetime | datetime.date):
         return value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else value.isoformat()
     if isinstance(value, bytes):
