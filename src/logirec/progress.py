@@ -18,9 +18,6 @@ class Progress:
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
         yield _Silent()
 
-    def say(self, text: str) -> None:
-        pass
-
 
 class _Silent:
     def advance(self, amount: float) -> None:
@@ -84,9 +81,6 @@ class Bars(Progress):
 
             yield BarTask()
             bars.update(handle, total=1, completed=1) if total is None else bars.update(handle, completed=total)
-
-    def say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def for_terminal(quiet: bool) -> Progress:

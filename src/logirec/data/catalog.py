@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from logirec.config import PrepareConfig
 from logirec.data.graph import Links, has_links
-from logirec.data.order_links import clean_orders, count_customers, link_orders, split_orders
+from logirec.data.order_links import LAST_TRAINING_TIME, clean_orders, count_customers, link_orders, split_orders
 from logirec.data.rejects import FIRST
 from logirec.data.staging import SCHEMAS, Staging
 from logirec.data.store import ROWS, Store
@@ -139,14 +139,13 @@ def _sessions(store: Store, staging: Staging, config: PrepareConfig, order_split
     when = "true"
     if order_split == "temporal" and store.value("SELECT count(nullif(time, '')) FROM raw_views"):
         time = reading_of_time(store, "raw_views")
-        last = "SELECT max(time) FROM orders JOIN order_stage USING (o) WHERE stage = 0"
-        when = f"{time} <= ({last})"
+        when = f"{time} <= ({LAST_TRAINING_TIME})"
         bad = f"SELECT count(*), min(line, {FIRST}) FROM raw_views WHERE {time} IS NULL"
         count, lines = store.rows(bad)[0]
         if count:
             staging.rejects.reject_all(staging.files["views"], "bad time", lines, count)
             staging.rejects.check(config.max_bad)
-        left_out = store.value(f"SELECT count(*) FROM raw_views WHERE {time} > ({last})")
+        left_out = store.value(f"SELECT count(*) FROM raw_views WHERE {time} > ({LAST_TRAINING_TIME})")
         staging.notes["views_after_the_training_orders_left_out"] = left_out
     elif order_split == "temporal":
         staging.notes["views"] = "all sessions: without a time column, later ones cannot be told"

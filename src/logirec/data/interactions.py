@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from logirec.data.order_links import LAST_TRAINING_TIME
 from logirec.data.rejects import FIRST
 from logirec.data.staging import Staging
 from logirec.data.store import Store
@@ -62,8 +63,7 @@ def _leave_out_the_future(store: Store, staging: Staging, order_split: str | Non
     if order_split is None or not staging.rows["interactions"]:
         return  # the customers of training orders are no later than those
     if order_split == "temporal" and store.value("SELECT count(moment) FROM rated"):
-        last = "SELECT max(time) FROM orders JOIN order_stage USING (o) WHERE stage = 0"
-        later = f"FROM rated WHERE moment > ({last})"
+        later = f"FROM rated WHERE moment > ({LAST_TRAINING_TIME})"
         staging.notes["interactions_after_the_training_orders_left_out"] = store.value(f"SELECT count(*) {later}")
         store.run(f"DELETE {later}")
     else:

@@ -35,6 +35,8 @@ SERVICE_TITLES = (
     r"(dotcom )?postage|carriage|shipping|delivery|manual|discount|samples|bank charges|amazon fee|\w+ commission"
     r"|adjust(ment)?|adjust bad debt|.*gift voucher.*|next day carriage"
 )
+# A query: with orders split by time, what comes later than this is not known.
+LAST_TRAINING_TIME = "SELECT max(time) FROM orders JOIN order_stage USING (o) WHERE stage = 0"
 CANCELLED_STATUS = ("cancelled", "canceled", "refunded", "returned", "void", "voided")
 
 

@@ -98,12 +98,8 @@ def _stack(parts: list[Ragged]) -> Ragged:
     return Ragged(offsets, np.concatenate([p.values for p in parts]).astype(np.int32))
 
 
-EMPTY = QuerySet(
-    Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
-    Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
-    np.empty(0, np.int8),
-    Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
-)
+_NO_LISTS = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
+EMPTY = QuerySet(_NO_LISTS, _NO_LISTS, np.empty(0, np.int8), _NO_LISTS)
 
 
 def low_queries(links: Links, held_out: np.ndarray, known: np.ndarray) -> QuerySet:

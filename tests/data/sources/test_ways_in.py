@@ -552,3 +552,10 @@ def test_two_files_of_one_name_cannot_be_told_apart(tmp_path):
 def test_options_without_use_are_refused(tmp_path, config):
     with pytest.raises(UsageError, match="--"):
         made(tmp_path, None, PrepareConfig(**config))
+
+
+def test_links_without_a_header_are_told_to_have_one(tmp_path):
+    path = tmp_path / "links.csv"
+    path.write_text("a,b\nb,c\n")
+    with pytest.raises(InputError, match="needs a header line that names source, target"):
+        made(tmp_path, path, format="links")

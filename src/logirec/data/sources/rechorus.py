@@ -27,7 +27,7 @@ def read(folder: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     if "item_id" not in wanted or not set(LISTS) & set(wanted):
         raise InputError(f"{path.name}: needs the columns item_id and r_complement or r_substitute")
     titles = _titles(folder)
-    staging.files["links"] = staging.files["items"] = path.name
+    staging.files["links"] = path.name
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
         numbers = [table.columns.index(name) for name in wanted]
         for row in read_rows(table, numbers, staging.rejects, task.advance):

@@ -54,7 +54,6 @@ def read_items(path: Path, staging: Staging, columns: Mapping[str, str]) -> None
 
     Amazon's metadata lines will do too; only their descriptions are taken.
     """
-    staging.files["items"] = path.name
     if not is_parquet(path) and starts_like_json(path):
         described = amazon.item_writer(staging)
         for line, product in amazon.products(path, staging):

@@ -76,7 +76,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def open_table(path: Path, named: Collection[str] = ()) -> Table:
-    """Look at the first line (or the Parquet footer) only. It is a header when it has a column that was `named`."""
+    """Look at the first lines (or the Parquet footer) only. A first line with a column that was `named` is a header."""
     if is_parquet(path):
         try:
             names = tuple(pq.read_schema(path).names)
@@ -136,9 +136,11 @@ def recognise(table: Table, roles: Mapping[str, bool], override: Mapping[str, st
             found[role] = min(ranks, key=lambda number: ranks[number])
     missing = [role for role, required in roles.items() if required and role not in found]
     if missing:
-        has = f"columns: {', '.join(table.columns)}" if table.columns else "no header that is known"
+        if not table.columns:
+            raise InputError(f"{table.path.name}: needs a header line that names {', '.join(missing)}")
         raise InputError(
-            f"{table.path.name}: no column for {', '.join(missing)} ({has}); name it with --columns {missing[0]}=..."
+            f"{table.path.name}: no column for {', '.join(missing)} (columns: {', '.join(table.columns)}); "
+            f"name it with --columns {missing[0]}=..."
         )
     return found
 
