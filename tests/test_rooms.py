@@ -32,7 +32,7 @@ FORBIDDEN = {
 }
 # A library is imported in its rooms only; a machine with a GPU often has no more than torch, numpy and scipy.
 LIBRARY_ROOMS = {
-    "torch": {"logic", "model", "training", "evaluation", "baselines", "index", "recommender"},
+    "torch": {"bench", "fit", "logic", "model", "training", "evaluation", "baselines", "index", "recommender"},
     "duckdb": {"data"},
     "pyarrow": {"data"},
     "msgspec": {"data"},

@@ -1,3 +1,6 @@
+"""`python -m logirec`, where the command itself is not installed."""
+
 from logirec.cli.main import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -60,6 +60,126 @@ class PrepareConfig(Settings):
         return tuple(sorted(set(sizes)))
 
 
+Variant = Literal["low", "high", "hybrid"]
+Preset = Literal["paper", "default"]
+VARIANTS: tuple[Variant, ...] = ("low", "high", "hybrid")
+PRESETS: tuple[Preset, ...] = ("paper", "default")
+MAX_BASKET = 50  # items in a query
+MAX_TRAINING_BASKET = 5  # items in a query that is learnt from
+
+
+class ModelConfig(Settings):
+    """What is learnt."""
+
+    dims: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Beta distributions per item; an item has twice as many numbers."""
+    width: Annotated[int, Field(ge=1, le=65536)] = 256
+    """Width of the projection's hidden layers."""
+    layers: Annotated[int, Field(ge=1, le=16)] = 2
+    """Hidden layers of the projection."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    """Share of the projection's last hidden layer that is dropped while training."""
+    item_bias: bool = True
+    """A learnt bias per shape of query and item."""
+    temperature: bool = True
+    """A learnt scale of the divergence."""
+    scale_start: Annotated[float, Field(gt=0, le=100)] = 0.3
+    """The scale before training."""
+    each_member: bool = True
+    """A set's query intersects the projections of its members with the projection of their summary."""
+    item_spread: Annotated[float, Field(gt=0, le=10)] = 0.155
+    """Embeddings start uniformly within this distance of Beta(1, 1)."""
+
+
+class TrainConfig(Settings):
+    """How it is learnt."""
+
+    loss: Literal["softmax", "log-sigmoid"] = "softmax"
+    """softmax: over the catalogue, all answers are targets. log-sigmoid: the paper's, one answer against negatives."""
+    gamma: Annotated[float, Field(gt=0, le=10**6)] = 60.0
+    """Margin of the log-sigmoid loss."""
+    negatives: Annotated[int, Field(ge=1, le=10**6)] = 128
+    """Negatives per query of the log-sigmoid loss."""
+    candidates: Annotated[int, Field(ge=1, le=10**7)] = 32_768
+    """A catalogue up to this size is scored whole in every step; of a larger one this many items, drawn anew."""
+    batch: Annotated[int, Field(ge=1, le=10**6)] = 128
+    """Low and high queries per step, in equal parts where a variant has both."""
+    link_batch: Annotated[int, Field(ge=0, le=10**6)] = 32
+    """Plain one-hop queries per step and relation; 0: none."""
+    link_weight: Annotated[float, Field(ge=0, le=100)] = 0.2
+    """Weight of their loss."""
+    learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-3
+    item_rate: Annotated[float, Field(gt=0, le=1000)] = 10.0
+    """How many times faster item embeddings learn: each is in few queries, the networks are in all."""
+    weight_decay: Annotated[float, Field(ge=0, le=100)] = 0.3
+    """Decoupled from the gradient, as in AdamW; biases and scale have none."""
+    schedule: Literal["cosine", "drops"] = "cosine"
+    """cosine: warm-up, then down to a tenth. drops: divided by 5 at half and at three quarters of the steps."""
+    warm_up: Annotated[int, Field(ge=0, le=10**9)] = 100
+    """Steps over which the cosine schedule's rate rises."""
+    max_steps: Annotated[int, Field(ge=1, le=10**9)] = 2000
+    """Steps at most."""
+    validate_every: Annotated[int, Field(ge=1, le=10**9)] = 50
+    """Steps between looks at validation."""
+    validate_queries: Annotated[int, Field(ge=1, le=10**9)] = 1000
+    """Validation queries of each kind that are looked at, drawn once."""
+    patience: Annotated[int, Field(ge=0, le=10**9)] = 400
+    """Stop when validation has not risen for this many steps; 0: never."""
+    keep_best: bool = True
+    """Keep the weights of the best validation MRR; else the last."""
+
+
+class Recipe(Settings):
+    """Everything that decides what a training run makes of a dataset."""
+
+    variant: Variant = "hybrid"
+    preset: Preset = "default"
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """The same seed, dataset, machine and thread count give the same bytes."""
+    model: ModelConfig = ModelConfig()
+    training: TrainConfig = TrainConfig()
+
+
+# The paper's settings. Batch, schedule, widths and spread are those of its released code, which the text leaves open.
+_PAPER: dict[str, dict[str, object]] = {
+    "model": {
+        "dims": 400,
+        "width": 1600,
+        "layers": 2,
+        "dropout": 0.0,
+        "item_bias": False,
+        "temperature": False,
+        "each_member": False,
+        "item_spread": (60 + 2) / 400,
+    },
+    "training": {
+        "loss": "log-sigmoid",
+        "batch": 512,
+        "link_batch": 0,
+        "learning_rate": 1e-4,
+        "item_rate": 1.0,
+        "weight_decay": 0.0,
+        "schedule": "drops",
+        "max_steps": 200_000,
+        "validate_every": 2_000,
+        "patience": 0,
+        "keep_best": False,
+    },
+}
+_PRESETS: dict[str, dict[str, dict[str, object]]] = {"paper": _PAPER, "default": {"model": {}, "training": {}}}
+
+
+def recipe(preset: str, variant: str, seed: int, changes: dict[str, dict[str, object]]) -> Recipe:
+    """A preset with changes, both validated together; all wrong settings in one line."""
+    parts = _PRESETS.get(preset, {"model": {}, "training": {}})
+    merged = {room: {**values, **changes.get(room, {})} for room, values in parts.items()}
+    unknown = {room: values for room, values in changes.items() if room not in parts}
+    try:
+        return Recipe.model_validate({"preset": preset, "variant": variant, "seed": seed, **merged, **unknown})
+    except ValidationError as error:
+        raise settings_error(error) from error
+
+
 def settings_error(error: ValidationError) -> UsageError:
     """All wrong settings in one line."""
     parts = [f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in error.errors()]

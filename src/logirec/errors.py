@@ -3,7 +3,8 @@
 LogiRecError            exit code 1 unless a branch says otherwise
 ├── UsageError          2  options that do not fit together
 ├── InputError          3  a file or value from outside that cannot be used
-│   └── UnknownItems    3  item ids that the catalogue does not hold
+│   ├── UnknownItems    3  item ids that the catalogue does not hold
+│   └── Diverged        3  settings with which the loss is no number any more
 ├── ArtifactError       4  a dataset or model folder that is corrupt or of another version
 └── ResourceError       5  out of memory, disk or time
 
@@ -31,6 +32,10 @@ class UnknownItems(InputError):
         shown = ", ".join(repr(i) for i in self.item_ids[:5])
         more = f" and {len(self.item_ids) - 5} more" if len(self.item_ids) > 5 else ""
         super().__init__(f"not in the catalogue: {shown}{more}")
+
+
+class Diverged(InputError):
+    pass
 
 
 class ArtifactError(LogiRecError):

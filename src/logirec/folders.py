@@ -87,7 +87,7 @@ def read_manifest(folder: Path, kind: str, schema: int, verify: bool = True) -> 
         raise ArtifactError(f"{folder}: a {manifest.get('kind')} folder, where a {kind} is needed")
     if manifest.get("schema") != schema:
         raise ArtifactError(
-            f"{folder}: {kind} schema {manifest.get('schema')}, this logirec reads {schema}; prepare it again"
+            f"{folder}: {kind} schema {manifest.get('schema')}, this logirec reads {schema}; make it again"
         )
     if own_hash != _own_hash(manifest):
         raise ArtifactError(f"{folder}: {MANIFEST} is not what was written; make it again")

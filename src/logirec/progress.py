@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Task(Protocol):
-    def advance(self, amount: float) -> None: ...
+    def advance(self, amount: float, note: str = "") -> None: ...
 
 
 class Progress:
@@ -20,7 +20,7 @@ class Progress:
 
 
 class _Silent:
-    def advance(self, amount: float) -> None:
+    def advance(self, amount: float, note: str = "") -> None:
         pass
 
 
@@ -46,13 +46,13 @@ class _LineTask:
         self.started = self.spoke = time.monotonic()
         self.done = 0.0
 
-    def advance(self, amount: float) -> None:
+    def advance(self, amount: float, note: str = "") -> None:
         self.done += amount
         now = time.monotonic()
         if now - self.spoke >= self.lines.every:
             self.spoke = now
             share = f" {100 * self.done / self.total:.0f} %" if self.total else f" {self.done:,.0f}"
-            self.lines.say(f"{self.name}:{share} after {now - self.started:.0f} s")
+            self.lines.say(f"{self.name}:{share} after {now - self.started:.0f} s{f'  {note}' if note else ''}")
 
 
 class Bars(Progress):
@@ -71,13 +71,13 @@ class Bars(Progress):
         from rich.progress import Progress as RichProgress
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
         with RichProgress(*columns, *times, console=Console(stderr=True)) as bars:
-            handle = bars.add_task(name, total=total)
+            handle = bars.add_task(name, total=total, note="")
 
             class BarTask:
-                def advance(self, amount: float) -> None:
-                    bars.advance(handle, amount)
+                def advance(self, amount: float, note: str = "") -> None:
+                    bars.update(handle, advance=amount, note=note)
 
             yield BarTask()
             bars.update(handle, total=1, completed=1) if total is None else bars.update(handle, completed=total)

@@ -7,7 +7,7 @@ import traceback
 
 import typer
 
-from logirec.cli import audit, demo, prepare
+from logirec.cli import audit, bench, demo, evaluate, prepare, train
 from logirec.errors import LogiRecError, ResourceError
 
 app = typer.Typer(
@@ -21,6 +21,9 @@ app = typer.Typer(
 app.command("demo")(demo.command)
 app.command("prepare")(prepare.command)
 app.command("audit")(audit.command)
+app.command("train")(train.command)
+app.command("evaluate")(evaluate.command)
+app.add_typer(bench.app, name="bench")
 
 
 @app.callback(invoke_without_command=True)

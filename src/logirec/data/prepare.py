@@ -11,7 +11,7 @@ from logirec.data.catalog import Catalog, build_catalog, load_catalog
 from logirec.data.dataset import KIND, SCHEMA
 from logirec.data.demo_shop import DemoShop
 from logirec.data.interactions import write_interactions
-from logirec.data.memory import give_back_memory, hoard_nothing
+from logirec.data.memory import give_back_memory, hoarding_nothing
 from logirec.data.protocols import baskets, leak_free, paper, released
 from logirec.data.sources import READERS, locate, side_tables
 from logirec.data.staging import Staging
@@ -42,8 +42,7 @@ def prepare(
     progress = progress or Progress()
     _check_fit(config)
     check_free(out, force)
-    hoard_nothing()
-    with new_folder(out, force) as folder:
+    with hoarding_nothing(), new_folder(out, force) as folder:
         work = folder / "work"  # inside, so that it is on the same disk and goes when this fails
         work.mkdir()
         with Staging(work, progress) as staging:

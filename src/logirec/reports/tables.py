@@ -1,10 +1,22 @@
 """Reports as tables on a terminal. They take the same values that --json prints."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.table import Table
+
+
+class Recommended(Protocol):
+    """A basket's titles, what is recommended for it, and which of that was planted."""
+
+    @property
+    def basket(self) -> list[str]: ...
+    @property
+    def recommended(self) -> list[str]: ...
+    @property
+    def planted(self) -> list[bool]: ...
 
 
 def _console() -> Console:
@@ -60,8 +72,73 @@ def show_audit(report: dict[str, Any]) -> None:
     console.print(f"verdict: {verdict} (protocol {report['protocol']})", style="bold")
 
 
-def show_baskets(heading: str, rows: list[list[list[str]]]) -> None:
-    table = Table("basket", "complements", "substitutes, not to be recommended", title=heading, title_justify="left")
-    for groups in rows:
-        table.add_row(*("\n".join(group) for group in groups), end_section=True)
+METRICS = {"Hit@3": "hit@3", "NDCG@3": "ndcg@3", "MRR": "mrr", "Hit@10": "hit@10"}
+
+
+def show_evaluation(report: dict[str, Any]) -> None:
+    """One row per kind and ranking; groups below."""
+    console = _console()
+    table = Table("queries", "ranking", "count", *METRICS, "NDCG@3 as in the paper")
+    for kind in ("low", "high"):
+        for ranking, found in report[kind].items():
+            cells = [_interval(found, name) for name in (*METRICS.values(), "ndcg_paper@3")]
+            table.add_row(kind, ranking, f"{found['queries']:,}", *cells)
+    console.print(table)
+    groups = Table("filtered, by", "group", "queries", *METRICS)
+    for kind in ("low", "high"):
+        for by, values in report[kind].get("filtered", {}).get("groups", {}).items():
+            for name, found in values.items():
+                cells = [f"{found[metric]:.3f}" for metric in METRICS.values()]
+                groups.add_row(f"{kind}: {by.replace('_', ' ')}", name, f"{found['queries']:,}", *cells)
+    console.print(groups)
+    if "asymmetry" in report:
+        found = report["asymmetry"]
+        error = f" ± {found['standard_error']:.4f} from {found['pairs']:,} pairs" if found["pairs"] else ", exact"
+        console.print(f"degree of asymmetry {found['degree']:.4f}{error}")
+
+
+def _interval(found: dict[str, Any], name: str) -> str:
+    low, high = found["intervals"][name]
+    return f"{found[name]:.3f} ({low:.3f}-{high:.3f})"
+
+
+def show_training(metrics: dict[str, Any], out: Path) -> None:
+    why = "validation rose no more" if metrics["stopped_early"] else "all steps done"
+    console = _console()
+    console.print(
+        f"{out}: step {metrics['best_step']:,} of {metrics['steps']:,} ({why}), validation MRR "
+        f"{metrics['valid_mrr']:.3f}, {metrics['seconds']:.0f} s",
+        style="bold",
+    )
+    show_evaluation(metrics["test"])
+
+
+def show_figures(report: dict[str, Any]) -> None:
+    """Names and values, one a line."""
+    table = Table("figure", "value")
+    for name, value in report.items():
+        table.add_row(name.replace("_", " "), f"{value:,.2f}" if isinstance(value, float) else str(value))
     _console().print(table)
+
+
+def show_comparison(reports: dict[str, dict[str, Any]]) -> None:
+    """Models side by side: filtered, on test."""
+    table = Table("filtered, on test", "queries", *METRICS)
+    for kind in ("low", "high"):
+        for name, report in reports.items():
+            if found := report[kind].get("filtered"):
+                table.add_row(name, kind, *(f"{found[metric]:.3f}" for metric in METRICS.values()))
+        table.add_section()
+    _console().print(table)
+
+
+def show_recommendations(heading: str, examples: Sequence[Recommended]) -> None:
+    table = Table("basket", "goes well with it", "planted", title=heading, title_justify="left")
+    for example in examples:
+        marks = ["yes" if planted else "" for planted in example.planted]
+        table.add_row("\n".join(example.basket), "\n".join(example.recommended), "\n".join(marks), end_section=True)
+    _console().print(table)
+
+
+def show_line(text: str) -> None:
+    _console().print(text, style="bold")

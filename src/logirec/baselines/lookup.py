@@ -1,0 +1,24 @@
+"""How many items of the basket have a known link to it: no model at all."""
+
+import torch
+from torch import Tensor
+
+from logirec.data.dataset import Dataset
+from logirec.data.graph import row_starts
+from logirec.data.query_sets import Ragged
+from logirec.relation import Relation
+
+
+class Lookup:
+    def fit(self, dataset: Dataset) -> "Lookup":
+        links = dataset.graph().links[Relation.CO_PURCHASE]
+        self.items = dataset.items
+        self.targets = Ragged(row_starts(links.source, dataset.items), links.target)
+        return self
+
+    def scores(self, baskets: Ragged) -> Tensor:
+        linked = self.targets.take(baskets.values)
+        rows = torch.from_numpy(baskets.owners[linked.owners])
+        table = torch.zeros(len(baskets), self.items)
+        table.index_put_((rows, torch.from_numpy(linked.values).long()), torch.ones(()), accumulate=True)
+        return table

@@ -1,0 +1,1 @@
+"""What `logirec bench` measures, and the literal implementation it measures against."""

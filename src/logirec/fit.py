@@ -1,0 +1,234 @@
+"""Dataset -> trained model: the parts of a training run put together.
+
+A run keeps its state in a folder beside the model, MODEL.training: checkpoints, run.json, metrics.jsonl, curves.png.
+The model itself appears when the run has ended.
+"""
+
+import json
+import platform
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from logirec import __version__
+from logirec.config import MAX_TRAINING_BASKET, Recipe
+from logirec.data.dataset import Dataset
+from logirec.data.query_sets import KINDS, Kind
+from logirec.errors import ArtifactError, InputError, UsageError
+from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
+from logirec.folders import MANIFEST, check_free, sha256
+from logirec.model import artifact
+from logirec.model.card import model_card
+from logirec.model.logirec import LogiRec, Shape
+from logirec.model.scorer import Scorer
+from logirec.progress import Progress
+from logirec.relation import Relation
+from logirec.training import checkpoint
+from logirec.training.batches import QueryTable, link_queries, up_to
+from logirec.training.step import Part, Stepper
+from logirec.training.trainer import HISTORY, Log
+from logirec.training.trainer import train as run_training
+
+SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
+TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
+MAY_CHANGE = ("max_steps", "patience", "validate_every")  # settings that a resumed run may have anew
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run: nothing here changes what is learnt on one machine."""
+
+    device: str = "auto"
+    resume: bool = False
+    force: bool = False
+    checkpoint_seconds: float = 60.0
+    tensorboard: bool = False
+
+
+def train(
+    dataset: Dataset,
+    out: Path,
+    recipe: Recipe,
+    options: RunOptions = RunOptions(),  # noqa: B008  frozen
+    progress: Progress = Progress(),  # noqa: B008  has no state
+) -> dict[str, Any]:
+    """Train, keep the best weights on validation, write the model folder; returns what is in its metrics.json."""
+    device = choose_device(options.device)
+    folder = _run_folder(out, dataset, recipe, options, device)
+    kinds = available_kinds(dataset, recipe)
+    stepper = new_stepper(dataset, kinds, recipe, device)
+    model = stepper.model
+    asked = {kind: questions(dataset, "valid", kind, recipe.training.validate_queries, recipe.seed) for kind in kinds}
+
+    def validate() -> dict[str, float]:
+        scores = Scorer(model).scores
+        found = {f"{kind}_mrr": mean_mrr(scores, queries, dataset.items) for kind, queries in asked.items()}
+        return {"mrr": sum(found.values()) / len(found), **found}
+
+    torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
+    started = time.monotonic()
+    with progress.task("training", recipe.training.max_steps) as task, _log(folder, options) as log:
+        outcome = run_training(stepper, validate, folder, task, log, options.checkpoint_seconds)
+    torch.set_float32_matmul_precision("highest")
+    model.load_state_dict(outcome.weights)
+    with progress.task("evaluating on test"):
+        test = evaluate(Scorer(model).scores, dataset, "test", TEST_QUERIES)
+    metrics = {
+        "steps": outcome.state.step,
+        "stopped_early": outcome.stopped_early,
+        "best_step": outcome.state.best_step if recipe.training.keep_best else outcome.state.step,
+        "valid_mrr": outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"],
+        "seconds": round(time.monotonic() - started, 1),
+        "test": test,
+    }
+    beside = [folder / "run.json", folder / HISTORY]
+    if _draw_curves(outcome.state.history, folder / "curves.png"):
+        beside.append(folder / "curves.png")
+    card = model_card(recipe, dataset.manifest, metrics)
+    titles, ids = dataset.descriptions["title"], dataset.vocabulary.item_ids
+    artifact.save(out, outcome.weights, recipe, ids, titles, metrics, card, beside, options.force or options.resume)
+    return metrics
+
+
+def choose_device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise UsageError(f"--device {name}: not one of auto, cpu, cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UsageError("--device cuda: no GPU here that torch can use; --device cpu works everywhere")
+    return torch.device(name)
+
+
+def available_kinds(dataset: Dataset, recipe: Recipe) -> list[Kind]:
+    """The kinds of query that the variant learns and the dataset has."""
+    wanted = [kind for kind in KINDS if recipe.variant in (kind, "hybrid")]
+    counts = dataset.manifest["queries"]
+    kinds = [kind for kind in wanted if all(counts[stage][kind]["queries"] for stage in ("train", "valid"))]
+    if not kinds:
+        raise InputError(
+            f"{dataset.folder}: no {' or '.join(wanted)} queries to train and validate on, which --variant "
+            f"{recipe.variant} needs; choose another --variant or prepare more data"
+        )
+    return kinds
+
+
+def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: torch.device) -> Stepper:
+    model = LogiRec(dataset.items, recipe.model, recipe.seed).to(device)
+    parts = _training_parts(dataset, kinds, recipe, device)
+    for part in parts:
+        model.start_at_popularity(part.table.shape, part.table.popularity())
+    return Stepper(model, parts, recipe.training, recipe.seed)
+
+
+def _training_parts(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: torch.device) -> list[Part]:
+    config = recipe.training
+    parts = []
+    for kind in kinds:
+        queries = up_to(dataset.queries("train", kind), MAX_TRAINING_BASKET)
+        table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device)
+        parts.append(Part(table, max(1, config.batch // len(kinds)), 1 / len(kinds)))
+    if config.link_batch:
+        graph = dataset.graph()
+        for relation in Relation:
+            if len(graph.links[relation]):
+                table = QueryTable(Shape(int(relation)), *link_queries(graph, relation), dataset.items, device)
+                parts.append(Part(table, config.link_batch, config.link_weight))
+    return parts
+
+
+# The run's folder --------------------------------------------------------------------------------------------------
+
+
+def _run_folder(out: Path, dataset: Dataset, recipe: Recipe, options: RunOptions, device: torch.device) -> Path:
+    folder = out.with_name(f"{out.name}.training")
+    record = {
+        "recipe": recipe.model_dump(mode="json"),
+        "dataset": {"folder": str(dataset.folder), "sha256": sha256(dataset.folder / MANIFEST)},
+        "logirec": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "threads": torch.get_num_threads(),
+        "command": " ".join(sys.argv),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    if options.resume:
+        _check_same_run(folder, record)
+        checkpoint.tidy(folder / "checkpoints")
+    else:
+        check_free(out, options.force)
+        if folder.exists():
+            if not options.force:
+                raise UsageError(f"{folder} holds an earlier run; --resume goes on with it, --force starts over")
+            shutil.rmtree(folder)
+    (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+    (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return folder
+
+
+def _check_same_run(folder: Path, record: dict[str, Any]) -> None:
+    try:
+        earlier = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"--resume: no earlier run at {folder}; leave --resume out to start one") from None
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"{folder}/run.json: cannot be read; start over without --resume, with --force") from error
+    if earlier["dataset"]["sha256"] != record["dataset"]["sha256"]:
+        raise InputError(f"--resume: the run at {folder} was made from another dataset; --force starts over")
+    before, now = _settled(earlier["recipe"]), _settled(record["recipe"])
+    differ = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    if differ:
+        raise UsageError(f"--resume: {', '.join(differ)} differ from the run at {folder}; --force starts over")
+
+
+def _settled(recipe: dict[str, Any]) -> dict[str, Any]:
+    flat = {}
+    for name, value in recipe.items():
+        for key, inner in value.items() if isinstance(value, dict) else [("", value)]:
+            if key not in MAY_CHANGE:
+                flat[f"{name}.{key}".rstrip(".")] = inner
+    return flat
+
+
+# What people look at -----------------------------------------------------------------------------------------------
+
+
+def _draw_curves(history: list[dict[str, Any]], path: Path) -> bool:
+    try:
+        from logirec.reports.plots import draw_curves
+    except ImportError:  # the extra `plots` is not installed
+        return False
+    draw_curves(history, path)
+    return True
+
+
+class _log:
+    """Where records go while training: TensorBoard when asked for."""
+
+    def __init__(self, folder: Path, options: RunOptions) -> None:
+        self.writer = None
+        if options.tensorboard:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError as error:
+                raise UsageError("--tensorboard needs the extra: pip install 'logirec[tensorboard]'") from error
+            self.writer = SummaryWriter(str(folder / "tensorboard"))
+
+    def __enter__(self) -> Log:
+        def write(record: dict[str, Any]) -> None:
+            if self.writer is not None:
+                for name, value in record.items():
+                    if name != "step":
+                        self.writer.add_scalar(name, value, record["step"])
+
+        return write
+
+    def __exit__(self, *_: object) -> None:
+        if self.writer is not None:
+            self.writer.close()

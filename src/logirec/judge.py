@@ -1,0 +1,38 @@
+"""Model folder and dataset folder -> figures."""
+
+from pathlib import Path
+from typing import Any
+
+from logirec.data.dataset import Dataset
+from logirec.errors import InputError, UsageError
+from logirec.evaluation.asymmetry import degree_of_asymmetry
+from logirec.evaluation.evaluate import evaluate
+from logirec.fit import choose_device
+from logirec.model.artifact import TrainedModel
+from logirec.model.scorer import Scorer
+from logirec.progress import Progress
+
+
+def judge(
+    model: Path,
+    dataset: Path,
+    stage: str = "test",
+    max_queries: int | None = None,
+    device: str = "auto",
+    asymmetry: bool = False,
+    progress: Progress = Progress(),  # noqa: B008  has no state
+) -> dict[str, Any]:
+    if stage not in ("test", "valid"):
+        raise UsageError(f"--stage {stage}: not one of test, valid")
+    with progress.task("loading"):
+        trained = TrainedModel.load(model, choose_device(device))
+        data = Dataset.load(dataset)
+    if trained.vocabulary.item_ids != data.vocabulary.item_ids:
+        raise InputError(f"{dataset}: its items are not those that {model} was trained on")
+    scorer = Scorer(trained.model)
+    with progress.task("ranking"):
+        report = evaluate(scorer.scores, data, "valid" if stage == "valid" else "test", max_queries)
+    if asymmetry:
+        with progress.task("asymmetry"):
+            report["asymmetry"] = degree_of_asymmetry(scorer.scores, data.items)._asdict()
+    return report

@@ -1,0 +1,66 @@
+"""The three operators: each takes Beta embeddings and returns one."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn.functional import linear
+
+from logirec.logic.beta import Beta, positive
+
+
+def negation(embedding: Beta) -> Beta:
+    """Where the embedding is dense its negation is sparse, and the other way round. Its own inverse."""
+    return Beta(1 / embedding.alpha, 1 / embedding.beta)
+
+
+class Projection(nn.Module):
+    """Moves an embedding along a relation: a network on (alpha, beta, relation). Direction lives here."""
+
+    def __init__(self, dims: int, width: int, layers: int, relations: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.relation = nn.Parameter(torch.empty(relations, dims))
+        self.enter = nn.Linear(2 * dims, width)
+        self.enter_relation = nn.Linear(
+            dims, width, bias=False
+        )  # beside `enter`: one matrix on (alpha, beta, relation)
+        self.hidden = nn.ModuleList(nn.Linear(width, width) for _ in range(layers - 1))
+        self.leave = nn.Linear(width, 2 * dims)
+
+    def forward(self, embedding: Beta, relations: Sequence[int], draws: Generator | None = None) -> list[Beta]:
+        """The embedding moved along each of the relations, in one pass: they share the first product.
+
+        `draws` is given while training and decides what is dropped.
+        """
+        entered = self.enter(torch.cat(embedding, dim=-1))
+        moved = linear(self.relation, self.enter_relation.weight)
+        x = torch.cat([entered + moved[r] for r in relations]).relu()
+        for layer in self.hidden:
+            x = layer(x).relu()
+        if draws is not None and self.dropout:
+            x = x * torch.empty_like(x).bernoulli_(1 - self.dropout, generator=draws) / (1 - self.dropout)
+        out = positive(self.leave(x))
+        return [
+            Beta(*pair) for pair in zip(out.alpha.chunk(len(relations)), out.beta.chunk(len(relations)), strict=True)
+        ]
+
+
+class Intersection(nn.Module):
+    """A mean of the operands, weighted per dimension by attention on the operands themselves."""
+
+    def __init__(self, dims: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(2 * dims, 2 * dims)
+        self.attend = nn.Linear(2 * dims, dims)
+
+    def weights(self, operands: Beta, present: Tensor | None = None) -> Tensor:
+        """(B, M, D), summing to 1 over the operands that are present (B, M)."""
+        logits = self.attend(self.hidden(torch.cat(operands, dim=-1)).relu())
+        if present is not None:
+            logits = logits.masked_fill(~present[..., None], -torch.inf)
+        return torch.softmax(logits, dim=1)
+
+    def forward(self, operands: Beta, present: Tensor | None = None) -> Beta:
+        weights = self.weights(operands, present)
+        return Beta((weights * operands.alpha).sum(1), (weights * operands.beta).sum(1))

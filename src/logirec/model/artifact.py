@@ -1,0 +1,91 @@
+"""A trained model as a folder.
+
+weights.safetensors   the parameters
+vocabulary.json       item ids, by row
+titles.json           titles, by row; null where there is none
+config.json           the recipe it was made by
+metrics.json          how well it does
+README.md             the model card, for people
+manifest.json         schema, items, size and SHA-256 of every file
+and what training left beside them: run.json, metrics.jsonl, curves.png
+"""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from logirec.config import Recipe
+from logirec.errors import ArtifactError
+from logirec.folders import new_folder, read_manifest, write_manifest
+from logirec.model.logirec import LogiRec
+from logirec.vocabulary import Vocabulary
+
+KIND, SCHEMA = "model", 1
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    model: LogiRec
+    recipe: Recipe
+    vocabulary: Vocabulary
+    titles: Sequence[str | None]
+    metrics: dict[str, Any]
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str | torch.device = "cpu") -> "TrainedModel":
+        """Every byte is checked first; anything wrong is an ArtifactError that says what."""
+        folder = Path(folder)
+        items = int(read_manifest(folder, KIND, SCHEMA)["items"])
+        try:
+            recipe = Recipe.model_validate(_read(folder / "config.json"))
+            vocabulary = Vocabulary(_read(folder / "vocabulary.json"))
+            titles = _read(folder / "titles.json")
+            model = LogiRec(items, recipe.model)
+            model.load_state_dict(load_file(folder / "weights.safetensors"))
+            if not len(vocabulary) == len(titles) == items:
+                raise ValueError(f"{items} items, but {len(vocabulary)} ids and {len(titles)} titles")
+            metrics = _read(folder / "metrics.json")
+        except (ValueError, KeyError, TypeError, RuntimeError, OSError, SafetensorError, ValidationError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ArtifactError(f"{folder}: its parts do not fit together ({reason}); make it again") from error
+        return cls(model.to(device).eval(), recipe, vocabulary, titles, metrics)
+
+
+def save(
+    out: Path,
+    weights: dict[str, Tensor],
+    recipe: Recipe,
+    item_ids: Sequence[str],
+    titles: Sequence[str | None],
+    metrics: dict[str, Any],
+    card: str,
+    beside: Sequence[Path] = (),
+    force: bool = False,
+) -> None:
+    with new_folder(out, force) as work:
+        save_file({n: t.detach().cpu().contiguous() for n, t in weights.items()}, work / "weights.safetensors")
+        _write(work / "config.json", recipe.model_dump(mode="json"))
+        _write(work / "vocabulary.json", list(item_ids))
+        _write(work / "titles.json", list(titles))
+        _write(work / "metrics.json", metrics)
+        (work / "README.md").write_text(card, encoding="utf-8")
+        for path in beside:
+            shutil.copyfile(path, work / path.name)
+        write_manifest(work, KIND, SCHEMA, {"items": len(item_ids)})
+
+
+def _write(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,47 @@
+"""The model card: what the model is, what it was made from, how well it does, what not to use it for."""
+
+from typing import Any
+
+from logirec.config import Recipe
+
+
+def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any]) -> str:
+    source = dataset.get("source", {})
+    lines = [
+        "# LogiRec model",
+        "",
+        "Complementary products for a basket.",
+        f"Variant `{recipe.variant}`, preset `{recipe.preset}`, seed {recipe.seed}.",
+        f"{dataset['items']:,} items, {recipe.model.dims} Beta distributions each.",
+        "",
+        "## Data",
+        "",
+        f"Format {source.get('format', 'unknown')}, protocol `{dataset['protocol']}`, split seed {dataset['seed']}.",
+        "Weights were learnt from training links alone; validation chose the step.",
+        "",
+        "## How well it does",
+        "",
+        f"Step {metrics['best_step']:,} of {metrics['steps']:,}, validation MRR {metrics['valid_mrr']:.3f}.",
+        "On test, every item of the catalogue ranked, with 95 % intervals:",
+        "",
+        "| queries | ranking | count | Hit@3 | NDCG@3 | MRR | Hit@10 |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for kind, rankings in metrics["test"].items():
+        for ranking, found in rankings.items():
+            cells = " | ".join(_cell(found, name) for name in ("hit@3", "ndcg@3", "mrr", "hit@10"))
+            lines.append(f"| {kind} | {ranking} | {found['queries']:,} | {cells} |")
+    lines += [
+        "",
+        "## Limits",
+        "",
+        "It knows the items of its catalogue and nothing of prices, stock or fit. Items that had few links in training",
+        "are recommended on little evidence. Baskets hold 1 to 50 items; it learnt from baskets of 1 to 5.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _cell(found: dict[str, Any], name: str) -> str:
+    low, high = found["intervals"][name]
+    return f"{found[name]:.3f} ({low:.3f} to {high:.3f})"

@@ -1,0 +1,66 @@
+"""Baskets in, scores of all items out: what evaluation ranks with."""
+
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logirec.config import MAX_BASKET
+from logirec.errors import InputError
+from logirec.model.logirec import LogiRec, Shape
+
+
+class Baskets(Protocol):
+    """Lists of rows, one after the other."""
+
+    @property
+    def values(self) -> np.ndarray: ...
+
+    @property
+    def lengths(self) -> np.ndarray: ...
+
+
+class Scorer:
+    """Holds the item features, so that a batch of baskets costs one pass of the network and one matrix product."""
+
+    def __init__(self, model: LogiRec) -> None:
+        self.model = model
+        with torch.no_grad():
+            self.features = model.features()
+
+    @torch.no_grad()
+    def scores(self, baskets: Baskets) -> Tensor:
+        """(B, N). One item asks the low query, several ask the high one; order and repeats do not matter."""
+        members, lengths = _sets(baskets.values, baskets.lengths)
+        result = self.features.offset.new_empty(len(lengths), self.model.items)
+        for shape, asked in ((Shape.LOW, lengths == 1), (Shape.HIGH, lengths > 1)):
+            if not asked.any():
+                continue
+            size = int(lengths[asked].max())
+            device = self.features.offset.device
+            rows = torch.from_numpy(members[asked, :size]).to(device)
+            present = torch.from_numpy(np.arange(size) < lengths[asked, None]).to(device)
+            query = self.model.ask(shape, rows, present)
+            scores = self.model.scores(shape, query, self.features)
+            if asked.all():
+                return scores
+            result[torch.from_numpy(np.flatnonzero(asked)).to(device)] = scores
+        return result
+
+
+def _sets(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Baskets as sorted rows without repeats (B, M), filled up with zeros, and their sizes."""
+    if not lengths.all() or lengths.max(initial=0) > MAX_BASKET:
+        raise InputError(f"a basket holds 1 to {MAX_BASKET} items")
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((values, owners))
+    owners, values = owners[order], values[order]
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
+    owners, values = owners[new], values[new]
+    sizes = np.bincount(owners, minlength=len(lengths))
+    starts = np.cumsum(sizes) - sizes
+    members = np.zeros((len(lengths), int(sizes.max(initial=1))), dtype=np.int64)
+    members[owners, np.arange(len(values)) - starts[owners]] = values
+    return members, sizes

@@ -1,0 +1,130 @@
+"""The training loop: flat, readable, resumable."""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from logirec.config import TrainConfig
+from logirec.errors import Diverged
+from logirec.progress import Task
+from logirec.training import checkpoint
+from logirec.training.checkpoint import TrainingState
+from logirec.training.interrupt import deferred
+from logirec.training.step import Stepper, learning_rate
+
+HISTORY = "metrics.jsonl"
+LOOK_EVERY = {"cpu": 1, "cuda": 50}  # steps between looks at the loss: on a GPU each look waits for it
+
+Validate = Callable[[], dict[str, float]]  # "mrr" decides; the rest is written down beside it
+Log = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    state: TrainingState
+    weights: dict[str, Tensor]  # what to keep
+    stopped_early: bool
+
+
+def train(
+    stepper: Stepper,
+    validate: Validate,
+    folder: Path,
+    task: Task,
+    log: Log,
+    checkpoint_seconds: float = 60.0,
+) -> Outcome:
+    """Steps until max_steps, or until validation has not risen for `patience`. Goes on from the folder's checkpoint."""
+    config, model = stepper.config, stepper.model
+    checkpoints = folder / "checkpoints"
+    state, best = TrainingState(), dict[str, Tensor]()
+    if (saved := checkpoint.load(checkpoints)) is not None:
+        state, tensors = saved
+        stepper.restore(tensors)
+        best = {name[5:]: tensor.to(stepper.device) for name, tensor in tensors.items() if name.startswith("best.")}
+    _rewrite_history(folder, state)
+    task.advance(state.step)
+
+    def save() -> None:
+        checkpoint.save(checkpoints, state, {**stepper.tensors(), **{f"best.{n}": t for n, t in best.items()}})
+
+    look_every = LOOK_EVERY[stepper.device.type]
+    started = written = time.monotonic()
+    first = looked = state.step
+    stalled = _stalled(state, config)
+    with deferred() as interruption:
+        while state.step < config.max_steps and not stalled:
+            stepper.take(state.step)
+            state.step += 1
+            state.summed += 1
+            validation_due = state.step % config.validate_every == 0 or state.step == config.max_steps
+            if state.step % look_every and not validation_due:
+                continue
+            loss = float(stepper.loss_sum) / state.summed
+            if not math.isfinite(loss):
+                raise Diverged(_advice(checkpoints, state.step))
+            rate = (state.step - first) / (time.monotonic() - started)
+            task.advance(state.step - looked, _note(loss, state, rate))
+            looked = state.step
+            if validation_due:
+                found = validate()
+                if found["mrr"] > state.best:
+                    state.best, state.best_step = found["mrr"], state.step
+                    best = _copy(model) if config.keep_best else {}
+                record = {
+                    "step": state.step,
+                    "loss": loss,
+                    "learning_rate": learning_rate(config, state.step - 1),
+                    **{f"valid_{name}": value for name, value in found.items()},
+                    "seconds": round(time.monotonic() - started, 3),
+                }
+                state.history.append(record)
+                _append_history(folder, record)
+                log(record)
+                stepper.loss_sum.zero_()
+                state.summed = 0
+                stalled = _stalled(state, config)
+            if interruption.asked or time.monotonic() - written >= checkpoint_seconds:
+                save()
+                written = time.monotonic()
+            if interruption.asked:
+                raise KeyboardInterrupt
+        save()
+    return Outcome(state, best or _copy(model), stalled)
+
+
+def _stalled(state: TrainingState, config: TrainConfig) -> bool:
+    return 0 < config.patience <= state.step - state.best_step and bool(state.history)
+
+
+def _copy(model: torch.nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
+
+
+def _note(loss: float, state: TrainingState, rate: float) -> str:
+    valid = f"  valid MRR {state.history[-1]['valid_mrr']:.3f} (best {state.best:.3f})" if state.history else ""
+    return f"loss {loss:.3f}{valid}  {rate:.1f} steps/s"
+
+
+def _advice(checkpoints: Path, step: int) -> str:
+    again = "add --force to start over" if not any(checkpoints.glob("step-*")) else "--resume goes on from before it"
+    return f"the loss is not a number at step {step}; lower --set training.learning_rate, or {again}"
+
+
+def _rewrite_history(folder: Path, state: TrainingState) -> None:
+    """metrics.jsonl as of the checkpoint: what a killed run wrote after it happens again."""
+    (folder / HISTORY).write_text("", encoding="utf-8")
+    for record in state.history:
+        _append_history(folder, record)
+
+
+def _append_history(folder: Path, record: dict[str, Any]) -> None:
+    with (folder / HISTORY).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")

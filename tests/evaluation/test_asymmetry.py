@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import torch
+
+from logirec.data.query_sets import Ragged
+from logirec.evaluation.asymmetry import degree_of_asymmetry
+
+
+def table_scores(table: torch.Tensor):
+    return lambda baskets: table[torch.from_numpy(baskets.values.astype(np.int64))].clone()
+
+
+def by_definition(table: torch.Tensor) -> float:
+    """Pair by pair, as the paper writes it."""
+    items = len(table)
+    total = 0.0
+    probability = torch.softmax(table.double().fill_diagonal_(-torch.inf), dim=1)
+    for q in range(items):
+        for p in range(q):
+            total += abs(float(probability[q, p] - probability[p, q]))
+    return total / items
+
+
+def test_equals_the_definition():
+    table = torch.randn(40, 40, generator=torch.Generator().manual_seed(0)) * 3
+    found = degree_of_asymmetry(table_scores(table), 40)
+    assert found.degree == pytest.approx(by_definition(table), rel=1e-9)
+    assert found.standard_error == found.pairs == 0
+
+
+def test_sampled_agrees_with_exact_within_its_error():
+    table = torch.randn(300, 300, generator=torch.Generator().manual_seed(1)) * 4
+    exact = degree_of_asymmetry(table_scores(table), 300)
+    sampled = degree_of_asymmetry(table_scores(table), 300, exact_up_to=10, draws=5000)
+    assert sampled.pairs == 5000
+    assert 0 < sampled.standard_error < 0.02
+    assert abs(sampled.degree - exact.degree) < 4 * sampled.standard_error
+
+
+def test_a_model_that_treats_all_items_alike_in_both_directions_has_none():
+    """Equal scores everywhere: P(p|q) = P(q|p)."""
+    found = degree_of_asymmetry(lambda b: torch.zeros(len(b), 20), 20)
+    assert found.degree == pytest.approx(0, abs=1e-12)
+
+
+def test_a_cycle_is_as_asymmetric_as_can_be():
+    table = torch.full((12, 12), -1e4)
+    table[torch.arange(12), (torch.arange(12) + 1) % 12] = 0
+    assert degree_of_asymmetry(table_scores(table), 12).degree == pytest.approx(1)
+    baskets = Ragged(np.arange(2), np.zeros(1, np.int32))
+    assert table_scores(table)(baskets).shape == (1, 12)
