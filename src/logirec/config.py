@@ -100,10 +100,14 @@ class TrainConfig(Settings):
     """Margin of the log-sigmoid loss."""
     negatives: Annotated[int, Field(ge=1, le=10**6)] = 128
     """Negatives per query of the log-sigmoid loss."""
+    substitute_margin: Annotated[float, Field(ge=0, le=100)] = 2.0
+    """Softmax loss of low queries: how far below other wrong items the item's substitutes (co-views) must score."""
     candidates: Annotated[int, Field(ge=1, le=10**7)] = 32_768
     """A catalogue up to this size is scored whole in every step; of a larger one this many items, drawn anew."""
     batch: Annotated[int, Field(ge=1, le=10**6)] = 128
-    """Low and high queries per step, in equal parts where a variant has both."""
+    """Low and high queries per step."""
+    mix: Literal["even", "by-count"] = "even"
+    """How a batch is shared by kinds of query: in equal parts, or by how many training queries each kind has."""
     link_batch: Annotated[int, Field(ge=0, le=10**6)] = 32
     """Plain one-hop queries per step and relation; 0: none."""
     link_weight: Annotated[float, Field(ge=0, le=100)] = 0.2
@@ -155,6 +159,7 @@ _PAPER: dict[str, dict[str, object]] = {
     "training": {
         "loss": "log-sigmoid",
         "batch": 512,
+        "mix": "by-count",
         "link_batch": 0,
         "learning_rate": 1e-4,
         "item_rate": 1.0,

@@ -18,7 +18,7 @@ import torch
 from logirec import __version__
 from logirec.config import MAX_TRAINING_BASKET, Recipe
 from logirec.data.dataset import Dataset
-from logirec.data.query_sets import KINDS, Kind
+from logirec.data.query_sets import KINDS, Kind, targets_of
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.folders import MANIFEST, check_free, sha256
@@ -128,13 +128,18 @@ def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: tor
 
 def _training_parts(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: torch.device) -> list[Part]:
     config = recipe.training
+    asked = [up_to(dataset.queries("train", kind), MAX_TRAINING_BASKET) for kind in kinds]
+    counts = [1 if config.mix == "even" else len(queries) for queries in asked]
+    graph = dataset.graph()
     parts = []
-    for kind in kinds:
-        queries = up_to(dataset.queries("train", kind), MAX_TRAINING_BASKET)
-        table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device)
-        parts.append(Part(table, max(1, config.batch // len(kinds)), 1 / len(kinds)))
+    for kind, queries, count in zip(kinds, asked, counts, strict=True):
+        views = (
+            targets_of(graph.links[Relation.CO_VIEW], graph.items, queries.members.values) if kind == "low" else None
+        )
+        table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device, views)
+        share = count / sum(counts)
+        parts.append(Part(table, max(1, round(config.batch * share)), share))
     if config.link_batch:
-        graph = dataset.graph()
         for relation in Relation:
             if len(graph.links[relation]):
                 table = QueryTable(Shape(int(relation)), *link_queries(graph, relation), dataset.items, device)

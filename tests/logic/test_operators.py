@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logirec.logic.beta import HIGHEST, LOWEST, Beta, positive, stack, within_range
-from logirec.logic.operators import Intersection, Projection, negation
+from logirec.logic.operators import Intersection, Move, Projection, negation
 
 
 def raw(*shape: int, seed: int = 0, spread: float = 5.0) -> torch.Tensor:
@@ -37,9 +37,9 @@ def test_projection_along_two_relations_at_once_equals_one_by_one():
     project = Projection(dims=6, width=16, layers=2, relations=2)
     torch.nn.init.normal_(project.relation)
     items = positive(raw(5, 12))
-    both = project(items, (0, 1))
+    (both,) = project([Move(items, (0, 1))])
     for relation in (0, 1):
-        (alone,) = project(items, (relation,))
+        ((alone,),) = project([Move(items, (relation,))])
         for x, y in zip(both[relation], alone, strict=True):
             torch.testing.assert_close(x, y)
     assert not torch.allclose(both[0].alpha, both[1].alpha)
@@ -51,10 +51,27 @@ def test_dropout_happens_only_when_draws_are_given_and_repeats_with_the_seed():
     project = Projection(dims=6, width=64, layers=1, relations=1, dropout=0.5)
     torch.nn.init.normal_(project.relation)
     items = positive(raw(5, 12))
-    seen = [project(items, (0,), torch.Generator().manual_seed(seed))[0].alpha for seed in (1, 1, 2)]
-    assert torch.equal(seen[0], seen[1])
-    assert not torch.equal(seen[0], seen[2])
-    assert torch.equal(project(items, (0,))[0].alpha, project(items, (0,))[0].alpha)
+
+    def moved(seed: int | None) -> torch.Tensor:
+        draws = None if seed is None else torch.Generator().manual_seed(seed)
+        return project([Move(items, (0,))], draws)[0][0].alpha
+
+    assert torch.equal(moved(1), moved(1))
+    assert not torch.equal(moved(1), moved(2))
+    assert torch.equal(moved(None), moved(None))
+
+
+def test_many_moves_in_one_pass_equal_each_alone():
+    torch.manual_seed(0)
+    project = Projection(dims=6, width=16, layers=2, relations=3)
+    torch.nn.init.normal_(project.relation)
+    moves = [Move(positive(raw(n, 12, seed=n)), relations) for n, relations in ((3, (0,)), (5, (2, 1)), (1, (1,)))]
+    for move, together in zip(moves, project(moves), strict=True):
+        (alone,) = project([move])
+        assert len(together) == len(move.relations)
+        for one, two in zip(together, alone, strict=True):
+            torch.testing.assert_close(one.alpha, two.alpha)
+            torch.testing.assert_close(one.beta, two.beta)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 50])

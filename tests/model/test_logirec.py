@@ -9,7 +9,7 @@ from logirec.config import MAX_BASKET, recipe
 from logirec.data.query_sets import Ragged
 from logirec.errors import InputError
 from logirec.logic.beta import HIGHEST, LOWEST
-from logirec.model.logirec import LogiRec, Shape
+from logirec.model.logirec import Asked, LogiRec, Shape
 from logirec.model.scorer import Scorer
 from logirec.training.step import Part, step_loss
 from tests.model.worlds import ITEMS, random_table, small_model
@@ -27,7 +27,7 @@ def test_scores_of_the_paper_are_those_of_the_literal_equations(shape, size):
     query = literal.ask(model, shape, members)
     everything = torch.arange(ITEMS).expand(len(members), ITEMS)
     expected = -literal.divergence(literal.embed(model, everything), query)
-    found = model.scores(shape, model.ask(shape, members), model.features())
+    found = model.scores(shape, model.ask([Asked(shape, members)])[0], model.features())
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -73,7 +73,7 @@ def test_baskets_too_large_or_empty_are_refused():
 @pytest.mark.parametrize(("shape", "size"), [(Shape.LOW, 1), (Shape.CO_VIEW, 1), (Shape.HIGH, 3)])
 def test_queries_stay_in_the_range(preset, shape, size):
     model = small_model(preset, item_spread=10.0)
-    for parameter in model.ask(shape, random_table(shape, size).members):
+    for parameter in model.ask([Asked(shape, random_table(shape, size).members)])[0]:
         assert (parameter >= LOWEST).all()
         assert (parameter <= HIGHEST).all()
 

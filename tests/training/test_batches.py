@@ -9,8 +9,8 @@ from tests.model.worlds import ITEMS, random_table
 
 
 def answers_of(table: QueryTable, query: int) -> set[int]:
-    start, count = int(table.starts[query]), int(table.counts[query])
-    return set(table.answers[start : start + count].tolist())
+    start, count = int(table.answers.starts[query]), int(table.answers.counts[query])
+    return set(table.answers.values[start : start + count].tolist())
 
 
 def draws(seed: int = 0) -> torch.Generator:
@@ -28,7 +28,7 @@ def test_answers_are_found_for_every_query_and_item():
 def test_one_answer_is_an_answer_and_each_gets_its_turn():
     table = random_table(Shape.LOW, 1)
     queries = torch.arange(len(table)).repeat(200)
-    answer = table.one_answer(queries, draws())
+    answer = table.answers.of(queries, 1, draws()).rows[:, 0]
     assert table.are_answers(queries, answer[:, None]).all()
     for q in range(len(table)):
         assert set(answer[queries == q].tolist()) == answers_of(table, q)
@@ -36,7 +36,7 @@ def test_one_answer_is_an_answer_and_each_gets_its_turn():
 
 def test_targets_are_all_answers_once():
     table = random_table(Shape.LOW, 1)
-    targets = table.targets(torch.arange(len(table)), 1000, draws())
+    targets = table.answers.of(torch.arange(len(table)), 1000, draws())
     for q in range(len(table)):
         real = targets.rows[q][targets.real[q]].tolist()
         assert len(real) == len(set(real)) == int(targets.counts[q])
@@ -46,7 +46,7 @@ def test_targets_are_all_answers_once():
 def test_targets_beyond_the_most_are_a_fair_part():
     table = random_table(Shape.LOW, 1)
     queries = torch.arange(len(table)).repeat(300)
-    targets = table.targets(queries, 2, draws())
+    targets = table.answers.of(queries, 2, draws())
     assert targets.rows.shape[1] == 2
     for q in range(len(table)):
         assert set(targets.rows[queries == q].flatten().tolist()) == answers_of(table, q)
@@ -56,7 +56,7 @@ def test_baskets_of_several_sizes_are_filled_up_and_marked(leak_free):
     queries = leak_free.queries("train", "high")
     table = QueryTable(Shape.HIGH, queries.members, queries.answers, leak_free.items, torch.device("cpu"))
     batch = table.draw(50, draws())
-    for query, row, present in zip(batch.queries, batch.members, batch.present, strict=True):
+    for query, row, present in zip(batch.queries, batch.asked.members, batch.asked.present, strict=True):
         assert row[present].tolist() == queries.members.list(int(query)).tolist()
     small = up_to(queries, 2)
     assert small.members.lengths.max() == 2

@@ -1,9 +1,20 @@
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from logirec.model.logirec import Shape
-from logirec.training.losses import Candidates, draw_candidates, log_sigmoid_loss, margin_loss, softmax_loss
+from logirec.data.query_sets import ragged
+from logirec.model.logirec import Asked, Shape
+from logirec.training.batches import Batch
+from logirec.training.losses import (
+    Candidates,
+    Scored,
+    draw_candidates,
+    log_sigmoid_loss,
+    margin_loss,
+    score,
+    softmax_loss,
+)
 from tests.model.worlds import ITEMS, random_table, small_model
 
 
@@ -11,21 +22,21 @@ def draws(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def asked(model, table, count: int = 12):
+def scored(model, table, count: int = 12, most: int = 1000, seed: int = 0) -> Scored:
     batch = table.draw(count, draws(1))
-    return batch, model.ask(batch.shape, batch.members, batch.present)
+    return score(model, [batch], draw_candidates(model, most, draws(seed)), None)[0]
 
 
 def test_softmax_loss_is_the_mean_log_probability_of_all_answers():
     model, table = small_model("default"), random_table(Shape.HIGH, 3)
-    batch, query = asked(model, table)
-    found = softmax_loss(model, table, batch, query, draw_candidates(model, 1000, draws()), draws())
-    log_probability = torch.log_softmax(model.scores(Shape.HIGH, query, model.features()), dim=1).detach()
+    asked = scored(model, table)
+    found = softmax_loss(model, asked, draws())
+    log_probability = torch.log_softmax(model.scores(Shape.HIGH, asked.query, model.features()), dim=1).detach()
     total = weights = 0.0
-    for row, q in zip(log_probability, batch.queries.tolist(), strict=True):
-        start, count = int(table.starts[q]), int(table.counts[q])
+    for row, q in zip(log_probability, asked.batch.queries.tolist(), strict=True):
+        start, count = int(table.answers.starts[q]), int(table.answers.counts[q])
         weight = min(count, 50) ** 0.5
-        total += weight * float(row[table.answers[start : start + count]].mean())
+        total += weight * float(row[table.answers.values[start : start + count]].mean())
         weights += weight
     assert float(found.detach()) == pytest.approx(-total / weights, rel=1e-9)
 
@@ -33,11 +44,8 @@ def test_softmax_loss_is_the_mean_log_probability_of_all_answers():
 def test_drawn_candidates_estimate_the_softmax_over_the_catalogue():
     """Each drawn item stands for N / C of the catalogue, so the mean over many draws is close to the whole."""
     model, table = small_model("default", items=400), random_table(Shape.LOW, 1, items=400)
-    batch, query = asked(model, table)
-    whole = softmax_loss(model, table, batch, query, draw_candidates(model, 1000, draws()), draws()).detach()
-    some = [
-        softmax_loss(model, table, batch, query, draw_candidates(model, 200, draws(s)), draws(s)) for s in range(40)
-    ]
+    whole = softmax_loss(model, scored(model, table), draws()).detach()
+    some = [softmax_loss(model, scored(model, table, most=200, seed=s), draws(s)) for s in range(40)]
     assert float(torch.stack(some).detach().mean()) == pytest.approx(float(whole), rel=0.02)
 
 
@@ -45,21 +53,21 @@ def test_drawn_candidates_estimate_the_softmax_over_the_catalogue():
 def test_true_answers_are_never_negatives(whole):
     """Catalogue of answers only: no negative is left, and the loss is that of the answers alone."""
     model, table = small_model(), random_table(Shape.LOW, 1)
-    batch, query = asked(model, table, 1)
+    asked = scored(model, table, 1)
+    batch = asked.batch
     q = int(batch.queries[0])
-    answers = table.answers[table.starts[q] : table.starts[q] + table.counts[q]]
-    candidates = Candidates(answers, model.features(answers))
-    if whole:  # draw from everything, then mask by hand
-        candidates = draw_candidates(model, 1000, draws())
-    found = log_sigmoid_loss(model, table, batch, query, candidates, draws(2), gamma=20, negatives=64)
-    answer = table.one_answer(batch.queries, draws(2))
-    divergence = -model.scores(Shape.LOW, query, model.features())[0]
+    answers = table.answers.values[table.answers.starts[q] : table.answers.starts[q] + table.answers.counts[q]]
+    if not whole:
+        asked = score(model, [batch], Candidates(answers, model.features(answers)), None)[0]
+    found = log_sigmoid_loss(model, asked, draws(2), gamma=20, negatives=64)
+    answer = table.answers.of(batch.queries, 1, draws(2)).rows[:, 0]
+    divergence = -model.scores(Shape.LOW, asked.query, model.features())[0]
     near = -logsigmoid(20 - divergence[answer[0]])
     if not whole:
         torch.testing.assert_close(found, near)
         return
     generator = draws(2)
-    table.one_answer(batch.queries, generator)
+    table.answers.of(batch.queries, 1, generator)
     drawn = torch.randint(ITEMS, (1, 64), generator=generator)[0]
     kept = torch.tensor([i not in answers.tolist() for i in drawn.tolist()])
     assert not kept.all()  # or this would test nothing
@@ -78,10 +86,27 @@ def test_masked_items_are_left_out_of_the_mean_not_counted_as_zero():
 
 def test_softmax_gradient_pulls_answers_up_and_others_down():
     model, table = small_model("default"), random_table(Shape.LOW, 1)
-    batch, query = asked(model, table, 1)
-    loss = softmax_loss(model, table, batch, query, draw_candidates(model, 1000, draws()), draws())
+    asked = scored(model, table, 1)
+    loss = softmax_loss(model, asked, draws())
     (gradient,) = torch.autograd.grad(loss, model.bias)
-    answers = table.are_answers(batch.queries, torch.arange(ITEMS)[None])[0]
+    answers = table.are_answers(asked.batch.queries, torch.arange(ITEMS)[None])[0]
     assert gradient[Shape.LOW][answers].sum() < 0
     assert (gradient[Shape.LOW][~answers] > 0).all()
     assert (gradient[Shape.HIGH] == 0).all()
+
+
+def test_substitutes_are_pushed_harder_and_padding_is_not():
+    members = random_table(Shape.LOW, 1)
+    lists = ragged(np.array([0, 0, 2]), np.array([30, 31, 33]), len(members))
+    plain = random_table(Shape.LOW, 1)
+    table = random_table(Shape.LOW, 1, substitutes=lists)
+    model = small_model("default")
+    for query, expected in ((0, {30, 31}), (1, set()), (2, {33})):
+        gradients = []
+        for own in (table, plain):
+            batch = Batch(own, torch.tensor([query]), Asked(Shape.LOW, own.members[[query]]))
+            asked = score(model, [batch], draw_candidates(model, 1000, draws()), None)[0]
+            (gradient,) = torch.autograd.grad(softmax_loss(model, asked, draws(), margin=3.0), asked.scores)
+            gradients.append(gradient[0])
+        pushed = (gradients[0] > gradients[1].clamp(min=0) * 1.5).nonzero()[:, 0].tolist()
+        assert set(pushed) == expected

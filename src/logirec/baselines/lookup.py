@@ -4,20 +4,17 @@ import torch
 from torch import Tensor
 
 from logirec.data.dataset import Dataset
-from logirec.data.graph import row_starts
-from logirec.data.query_sets import Ragged
+from logirec.data.query_sets import Ragged, targets_of
 from logirec.relation import Relation
 
 
 class Lookup:
     def fit(self, dataset: Dataset) -> "Lookup":
-        links = dataset.graph().links[Relation.CO_PURCHASE]
-        self.items = dataset.items
-        self.targets = Ragged(row_starts(links.source, dataset.items), links.target)
+        self.links, self.items = dataset.graph().links[Relation.CO_PURCHASE], dataset.items
         return self
 
     def scores(self, baskets: Ragged) -> Tensor:
-        linked = self.targets.take(baskets.values)
+        linked = targets_of(self.links, self.items, baskets.values)
         rows = torch.from_numpy(baskets.owners[linked.owners])
         table = torch.zeros(len(baskets), self.items)
         table.index_put_((rows, torch.from_numpy(linked.values).long()), torch.ones(()), accumulate=True)

@@ -85,12 +85,12 @@ def loss(
 def step_loss(model: LogiRec, parts: list[Part], config: TrainConfig, draws: Generator) -> Tensor:
     """The same draws as the fast step makes, the same loss."""
     total = torch.zeros((), device=draws.device)
-    for part in parts:
-        batch = part.table.draw(part.count, draws)
-        answer = part.table.one_answer(batch.queries, draws)
+    batches = [part.table.draw(part.count, draws) for part in parts]
+    for part, batch in zip(parts, batches, strict=True):
+        answer = part.table.answers.of(batch.queries, 1, draws).rows[:, 0]
         drawn = torch.randint(model.items, (part.count, config.negatives), generator=draws, device=draws.device)
         negative = ~part.table.are_answers(batch.queries, drawn)
-        counts = part.table.counts[batch.queries]
-        found = loss(model, part.table.shape, batch.members, answer, drawn, negative, counts, config.gamma)
+        counts = part.table.answers.counts[batch.queries]
+        found = loss(model, part.table.shape, batch.asked.members, answer, drawn, negative, counts, config.gamma)
         total = total + part.weight * found
     return total

@@ -54,6 +54,11 @@ def rectangle(rows: np.ndarray) -> Ragged:
     return Ragged(offsets, rows.reshape(-1).astype(np.int32))
 
 
+def targets_of(links: Links, items: int, sources: np.ndarray) -> Ragged:
+    """What each of the sources links to."""
+    return Ragged(row_starts(links.source, items), links.target).take(sources)
+
+
 def _starts(lengths: np.ndarray) -> np.ndarray:
     offsets: np.ndarray = np.zeros(len(lengths) + 1, dtype=_offset_type(int(lengths.sum())))
     np.cumsum(lengths, out=offsets[1:])

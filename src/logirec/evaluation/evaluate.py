@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from logirec.data.dataset import Dataset
-from logirec.data.graph import Links, row_starts
-from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged, Stage, ragged
+from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged, Stage, ragged, targets_of
 from logirec.evaluation.metrics import intervals, per_query
 from logirec.evaluation.ranks import Scores, Standing, Standings, stand
 from logirec.relation import Relation
@@ -33,12 +32,8 @@ def questions(dataset: Dataset, stage: Stage, kind: Kind, most: int | None = Non
     parts = [queries.known, queries.members]
     if kind == "low":
         views = dataset.graph(stage).links[Relation.CO_VIEW]
-        parts.append(_targets_of(views, queries.members.values, dataset.items))
+        parts.append(targets_of(views, dataset.items, queries.members.values))
     return Questions(queries, _union(parts))
-
-
-def _targets_of(links: Links, sources: np.ndarray, items: int) -> Ragged:
-    return Ragged(row_starts(links.source, items), links.target).take(sources)
 
 
 def _union(parts: list[Ragged]) -> Ragged:

@@ -1,6 +1,8 @@
 """The three operators: each takes Beta embeddings and returns one."""
 
 from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
@@ -28,22 +30,31 @@ class Projection(nn.Module):
         self.hidden = nn.ModuleList(nn.Linear(width, width) for _ in range(layers - 1))
         self.leave = nn.Linear(width, 2 * dims)
 
-    def forward(self, embedding: Beta, relations: Sequence[int], draws: Generator | None = None) -> list[Beta]:
-        """The embedding moved along each of the relations, in one pass: they share the first product.
+    def forward(self, moves: Sequence["Move"], draws: Generator | None = None) -> list[list[Beta]]:
+        """Every embedding moved along each of its relations, all in one pass of the network.
 
-        `draws` is given while training and decides what is dropped.
+        The relations of one embedding share the first product. `draws` is given while training and decides what is
+        dropped.
         """
-        entered = self.enter(torch.cat(embedding, dim=-1))
-        moved = linear(self.relation, self.enter_relation.weight)
-        x = torch.cat([entered + moved[r] for r in relations]).relu()
+        entered = self.enter(torch.cat([torch.cat(move.embedding, dim=-1) for move in moves]))
+        along = linear(self.relation, self.enter_relation.weight)
+        parts = entered.split_with_sizes([len(move.embedding.alpha) for move in moves])
+        x = torch.cat([part + along[r] for part, move in zip(parts, moves, strict=True) for r in move.relations]).relu()
         for layer in self.hidden:
             x = layer(x).relu()
         if draws is not None and self.dropout:
             x = x * torch.empty_like(x).bernoulli_(1 - self.dropout, generator=draws) / (1 - self.dropout)
         out = positive(self.leave(x))
-        return [
-            Beta(*pair) for pair in zip(out.alpha.chunk(len(relations)), out.beta.chunk(len(relations)), strict=True)
-        ]
+        sizes = [len(move.embedding.alpha) for move in moves for _ in move.relations]
+        moved = map(Beta, out.alpha.split_with_sizes(sizes), out.beta.split_with_sizes(sizes))
+        return [list(islice(moved, len(move.relations))) for move in moves]
+
+
+class Move(NamedTuple):
+    """An embedding (B, D) to be moved along relations."""
+
+    embedding: Beta
+    relations: tuple[int, ...]
 
 
 class Intersection(nn.Module):

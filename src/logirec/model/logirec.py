@@ -1,6 +1,8 @@
 """LogiRec: item embeddings, the queries that can be asked of them, and their scores."""
 
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
@@ -9,7 +11,7 @@ from torch.nn.functional import embedding
 from logirec.config import ModelConfig
 from logirec.logic.beta import Beta, positive, stack, within_range
 from logirec.logic.divergence import ItemFeatures, all_pairs, item_features
-from logirec.logic.operators import Intersection, Projection, negation
+from logirec.logic.operators import Intersection, Move, Projection, negation
 from logirec.relation import Relation
 
 
@@ -20,6 +22,14 @@ class Shape(IntEnum):
     CO_VIEW = 1  # what is looked at with the item
     LOW = 2  # bought with the item and not a substitute of it
     HIGH = 3  # what a set of items calls for
+
+
+class Asked(NamedTuple):
+    """Queries of one shape."""
+
+    shape: Shape
+    members: Tensor  # (B, M) rows of the baskets; M = 1 but for HIGH
+    present: Tensor | None = None  # (B, M) which places hold an item; None: all
 
 
 class LogiRec(nn.Module):
@@ -71,35 +81,39 @@ class LogiRec(nn.Module):
 
     # Queries ----------------------------------------------------------------------------------------------------
 
-    def ask(self, shape: Shape, members: Tensor, present: Tensor | None = None, draws: Generator | None = None) -> Beta:
-        """Queries of one shape about baskets (B, M); `present` marks the places that hold an item."""
-        if shape == Shape.HIGH:
-            return self._high(members, present, draws)
-        anchors = self.embed(members[:, 0])
-        if shape == Shape.LOW:
-            bought, viewed = self.project(anchors, (Relation.CO_PURCHASE, Relation.CO_VIEW), draws)
+    def ask(self, asked: Sequence[Asked], draws: Generator | None = None) -> list[Beta]:
+        """Queries of any shapes, in one pass of the projection. `draws` is given while training."""
+        places = [a.members.numel() for a in asked]
+        items = self.embed(torch.cat([a.members.flatten() for a in asked]))
+        parts = map(Beta, items.alpha.split_with_sizes(places), items.beta.split_with_sizes(places))
+        baskets = [Beta(*(p.view(*a.members.shape, -1) for p in part)) for a, part in zip(asked, parts, strict=True)]
+        moves = [self._move(a, basket) for a, basket in zip(asked, baskets, strict=True)]
+        moved = self.project(moves, draws)
+        return [self._combine(a, result) for a, result in zip(asked, moved, strict=True)]
+
+    def _move(self, asked: Asked, basket: Beta) -> Move:
+        """What the projection is asked for. A set is summed up by attention; `each_member` adds its members."""
+        if asked.shape == Shape.HIGH:
+            summary = self._intersect(basket, asked.present)
+            if self.config.each_member:
+                summary = Beta(*(torch.cat((s, b.flatten(0, 1))) for s, b in zip(summary, basket, strict=True)))
+            return Move(summary, (Relation.CO_PURCHASE,))
+        anchors = Beta(*(p[:, 0] for p in basket))
+        if asked.shape == Shape.LOW:
+            return Move(anchors, (Relation.CO_PURCHASE, Relation.CO_VIEW))
+        return Move(anchors, (Relation(int(asked.shape)),))
+
+    def _combine(self, asked: Asked, moved: list[Beta]) -> Beta:
+        if asked.shape == Shape.LOW:
+            bought, viewed = moved
             return self._intersect(stack([bought, negation(viewed)]))
-        return self._along(Relation(int(shape)), anchors, draws)
-
-    def _high(self, members: Tensor, present: Tensor | None, draws: Generator | None) -> Beta:
-        """The paper's: attention sums up the set, one projection moves it.
-
-        `each_member` also projects every member and intersects all of it.
-        """
-        basket = self.embed(members)
-        summary = self._intersect(basket, present)
-        if not self.config.each_member:
-            return self._along(Relation.CO_PURCHASE, summary, draws)
-        b, m = members.shape
-        everything = Beta(*(torch.cat((x.flatten(0, 1), y)) for x, y in zip(basket, summary, strict=True)))
-        moved = self._along(Relation.CO_PURCHASE, everything, draws)
-        operands = Beta(*(torch.cat((x[: b * m].view(b, m, -1), x[b * m :, None]), dim=1) for x in moved))
-        if present is not None:
-            present = torch.cat((present, present.new_ones(b, 1)), dim=1)
-        return self._intersect(operands, present)
-
-    def _along(self, relation: Relation, embedding: Beta, draws: Generator | None) -> Beta:
-        moved: list[Beta] = self.project(embedding, (relation,), draws)
+        if asked.shape == Shape.HIGH and self.config.each_member:
+            count, size = asked.members.shape
+            summary_first = [torch.cat((p[:count, None], p[count:].view(count, size, -1)), dim=1) for p in moved[0]]
+            present = asked.present
+            if present is not None:
+                present = torch.cat((present.new_ones(count, 1), present), dim=1)
+            return self._intersect(Beta(*summary_first), present)
         return moved[0]
 
     def _intersect(self, operands: Beta, present: Tensor | None = None) -> Beta:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from logirec.config import MAX_BASKET
 from logirec.errors import InputError
-from logirec.model.logirec import LogiRec, Shape
+from logirec.model.logirec import Asked, LogiRec, Shape
 
 
 class Baskets(Protocol):
@@ -41,7 +41,7 @@ class Scorer:
             device = self.features.offset.device
             rows = torch.from_numpy(members[asked, :size]).to(device)
             present = torch.from_numpy(np.arange(size) < lengths[asked, None]).to(device)
-            query = self.model.ask(shape, rows, present)
+            (query,) = self.model.ask([Asked(shape, rows, present)])
             scores = self.model.scores(shape, query, self.features)
             if asked.all():
                 return scores

@@ -14,7 +14,7 @@ from torch.nn.functional import logsigmoid
 from logirec.logic.beta import Beta
 from logirec.logic.divergence import ItemFeatures, all_pairs, pairwise
 from logirec.model.logirec import LogiRec
-from logirec.training.batches import Batch, QueryTable
+from logirec.training.batches import Batch
 
 MOST_DRAWN_TARGETS = 32  # answers per query that are targets when the catalogue is too large to be scored whole
 MOST_WEIGHT = 50  # answers beyond which a query's weight grows no more
@@ -25,8 +25,15 @@ class Candidates:
     rows: Tensor | None  # (C,); None: the whole catalogue
     features: ItemFeatures  # of those rows
 
-    def logits(self, model: LogiRec, batch: Batch, query: Beta) -> Tensor:
-        return model.scored(batch.shape, all_pairs(query, self.features), self.rows)  # (B, C)
+
+@dataclass(frozen=True)
+class Scored:
+    """A batch of queries with their scores for the candidates."""
+
+    batch: Batch
+    query: Beta
+    scores: Tensor  # (B, C)
+    candidates: Candidates
 
 
 def draw_candidates(model: LogiRec, most: int, draws: Generator) -> Candidates:
@@ -36,54 +43,58 @@ def draw_candidates(model: LogiRec, most: int, draws: Generator) -> Candidates:
     return Candidates(rows, model.features(rows))
 
 
-def softmax_loss(
-    model: LogiRec, table: QueryTable, batch: Batch, query: Beta, candidates: Candidates, draws: Generator
-) -> Tensor:
-    """Minus the mean log-probability of a query's answers, weighted by the root of their number."""
-    logits = candidates.logits(model, batch, query)
-    if candidates.rows is None:
-        targets = table.targets(batch.queries, table.most_answers, draws)
-        chosen = logits.gather(1, targets.rows)
-        total = logits.logsumexp(1)
+def score(model: LogiRec, batches: list[Batch], candidates: Candidates, draws: Generator | None) -> list[Scored]:
+    """All batches in one pass of the network and one matrix product."""
+    queries = model.ask([batch.asked for batch in batches], draws)
+    together = Beta(*(torch.cat(parts) for parts in zip(*queries, strict=True)))
+    divergence = all_pairs(together, candidates.features).split_with_sizes([len(batch.queries) for batch in batches])
+    return [
+        Scored(batch, query, model.scored(batch.asked.shape, part, candidates.rows), candidates)
+        for batch, query, part in zip(batches, queries, divergence, strict=True)
+    ]
+
+
+def softmax_loss(model: LogiRec, scored: Scored, draws: Generator, *, margin: float = 0.0) -> Tensor:
+    """Minus the mean log-probability of a query's answers, weighted by the root of their number.
+
+    `margin` is added to the scores of substitutes: to be as improbable as other wrong items, they must score lower.
+    """
+    batch, scores, rows = scored.batch, scored.scores, scored.candidates.rows
+    table = batch.table
+    if rows is None:
+        if margin and table.substitutes is not None:
+            substitutes = table.substitutes.of(batch.queries, table.substitutes.longest, draws)
+            scores = scores.scatter_add(1, substitutes.rows, margin * substitutes.real.to(scores.dtype))
+        targets = table.answers.of(batch.queries, table.answers.longest, draws)
+        chosen = scores.gather(1, targets.rows)
+        total = scores.logsumexp(1)
     else:
-        targets = table.targets(batch.queries, MOST_DRAWN_TARGETS, draws)
-        divergence = pairwise(query, model.features(targets.rows))
-        chosen = model.scored(batch.shape, divergence, targets.rows)
+        targets = table.answers.of(batch.queries, MOST_DRAWN_TARGETS, draws)
+        chosen = _own_scores(model, scored, targets.rows)
         # Each drawn item stands for N / C of the catalogue; answers stand for themselves.
-        stands_for = math.log(model.items / len(candidates.rows))
-        wrong = logits.masked_fill(table.are_answers(batch.queries, candidates.rows.expand_as(logits)), -torch.inf)
-        total = torch.logaddexp(
-            wrong.logsumexp(1) + stands_for, chosen.masked_fill(~targets.real, -torch.inf).logsumexp(1)
-        )
+        wrong = scores.masked_fill(table.are_answers(batch.queries, rows.expand_as(scores)), -torch.inf)
+        others = wrong.logsumexp(1) + math.log(model.items / len(rows))
+        total = torch.logaddexp(others, chosen.masked_fill(~targets.real, -torch.inf).logsumexp(1))
     real = targets.real.to(chosen.dtype)
     log_probability = ((chosen - total[:, None]) * real).sum(1) / real.sum(1)
     weight = targets.counts.clamp(max=MOST_WEIGHT).to(chosen.dtype).sqrt()
     return -(log_probability * weight).sum() / weight.sum()
 
 
-def log_sigmoid_loss(
-    model: LogiRec,
-    table: QueryTable,
-    batch: Batch,
-    query: Beta,
-    candidates: Candidates,
-    draws: Generator,
-    *,
-    gamma: float,
-    negatives: int,
-) -> Tensor:
+def log_sigmoid_loss(model: LogiRec, scored: Scored, draws: Generator, *, gamma: float, negatives: int) -> Tensor:
     """The paper's: a random answer must be nearer than gamma, random negatives further."""
-    answer = table.one_answer(batch.queries, draws)[:, None]  # (B, 1)
-    logits = candidates.logits(model, batch, query)
-    places = torch.randint(logits.shape[1], (len(logits), negatives), generator=draws, device=draws.device)
-    if candidates.rows is None:
-        drawn = places
-        near = logits.gather(1, answer)
-    else:
-        drawn = candidates.rows[places]
-        near = model.scored(batch.shape, pairwise(query, model.features(answer)), answer)
-    negative = ~table.are_answers(batch.queries, drawn)
-    return margin_loss(-near[:, 0], -logits.gather(1, places), negative, table.counts[batch.queries], gamma)
+    batch, scores, rows = scored.batch, scored.scores, scored.candidates.rows
+    answer = batch.table.answers.of(batch.queries, 1, draws).rows  # (B, 1)
+    places = torch.randint(scores.shape[1], (len(scores), negatives), generator=draws, device=draws.device)
+    near = scores.gather(1, answer) if rows is None else _own_scores(model, scored, answer)
+    negative = ~batch.table.are_answers(batch.queries, places if rows is None else rows[places])
+    counts = batch.table.answers.counts[batch.queries]
+    return margin_loss(-near[:, 0], -scores.gather(1, places), negative, counts, gamma)
+
+
+def _own_scores(model: LogiRec, scored: Scored, rows: Tensor) -> Tensor:
+    """Scores of each query's own items (B, M), whether or not they are among the candidates."""
+    return model.scored(scored.batch.asked.shape, pairwise(scored.query, model.features(rows)), rows)
 
 
 def margin_loss(near: Tensor, far: Tensor, negative: Tensor, answers: Tensor, gamma: float) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from logirec.config import TrainConfig
 from logirec.model.logirec import LogiRec
 from logirec.training.batches import QueryTable
-from logirec.training.losses import draw_candidates, log_sigmoid_loss, softmax_loss
+from logirec.training.losses import draw_candidates, log_sigmoid_loss, score, softmax_loss
 
 EAGER_STEPS = 3  # before the graph is captured: libraries make their handles, the optimiser its state
 
@@ -28,24 +28,14 @@ class Part:
 
 
 def step_loss(model: LogiRec, parts: list[Part], config: TrainConfig, draws: Generator) -> Tensor:
+    batches = [part.table.draw(part.count, draws) for part in parts]
     candidates = draw_candidates(model, config.candidates, draws)
     losses = []
-    for part in parts:
-        batch = part.table.draw(part.count, draws)
-        query = model.ask(batch.shape, batch.members, batch.present, draws)
+    for part, scored in zip(parts, score(model, batches, candidates, draws), strict=True):
         if config.loss == "softmax":
-            loss = softmax_loss(model, part.table, batch, query, candidates, draws)
+            loss = softmax_loss(model, scored, draws, margin=config.substitute_margin)
         else:
-            loss = log_sigmoid_loss(
-                model,
-                part.table,
-                batch,
-                query,
-                candidates,
-                draws,
-                gamma=config.gamma,
-                negatives=config.negatives,
-            )
+            loss = log_sigmoid_loss(model, scored, draws, gamma=config.gamma, negatives=config.negatives)
         losses.append(part.weight * loss)
     return torch.stack(losses).sum()
 

@@ -53,6 +53,8 @@ def train(
     task.advance(state.step)
 
     def save() -> None:
+        if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+            raise Diverged(_advice(checkpoints, state.step))  # the loss would only say so after the next step
         checkpoint.save(checkpoints, state, {**stepper.tensors(), **{f"best.{n}": t for n, t in best.items()}})
 
     look_every = LOOK_EVERY[stepper.device.type]
@@ -115,7 +117,7 @@ def _note(loss: float, state: TrainingState, rate: float) -> str:
 
 def _advice(checkpoints: Path, step: int) -> str:
     again = "add --force to start over" if not any(checkpoints.glob("step-*")) else "--resume goes on from before it"
-    return f"the loss is not a number at step {step}; lower --set training.learning_rate, or {again}"
+    return f"the loss is no number any more at step {step}; lower --set training.learning_rate, or {again}"
 
 
 def _rewrite_history(folder: Path, state: TrainingState) -> None:
