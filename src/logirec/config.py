@@ -80,7 +80,7 @@ class ModelConfig(Settings):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
     """Share of the projection's last hidden layer that is dropped while training."""
     item_bias: bool = True
-    """A learnt bias per shape of query and item."""
+    """A learnt bias per relation and item, which starts at the item's popularity."""
     temperature: bool = True
     """A learnt scale of the divergence."""
     scale_start: Annotated[float, Field(gt=0, le=100)] = 0.3
@@ -100,8 +100,6 @@ class TrainConfig(Settings):
     """Margin of the log-sigmoid loss."""
     negatives: Annotated[int, Field(ge=1, le=10**6)] = 128
     """Negatives per query of the log-sigmoid loss."""
-    substitute_margin: Annotated[float, Field(ge=0, le=100)] = 2.0
-    """Softmax loss of low queries: how far below other wrong items the item's substitutes (co-views) must score."""
     candidates: Annotated[int, Field(ge=1, le=10**7)] = 32_768
     """A catalogue up to this size is scored whole in every step; of a larger one this many items, drawn anew."""
     batch: Annotated[int, Field(ge=1, le=10**6)] = 128
@@ -115,8 +113,10 @@ class TrainConfig(Settings):
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-3
     item_rate: Annotated[float, Field(gt=0, le=1000)] = 10.0
     """How many times faster item embeddings learn: each is in few queries, the networks are in all."""
-    weight_decay: Annotated[float, Field(ge=0, le=100)] = 0.3
+    weight_decay: Annotated[float, Field(ge=0, le=100)] = 1.0
     """Decoupled from the gradient, as in AdamW; biases and scale have none."""
+    average: Annotated[float, Field(ge=0, lt=1)] = 0.98
+    """Decay of the running mean of the weights, which is what is validated and kept; 0: the weights themselves."""
     schedule: Literal["cosine", "drops"] = "cosine"
     """cosine: warm-up, then down to a tenth. drops: divided by 5 at half and at three quarters of the steps."""
     warm_up: Annotated[int, Field(ge=0, le=10**9)] = 100
@@ -164,6 +164,7 @@ _PAPER: dict[str, dict[str, object]] = {
         "learning_rate": 1e-4,
         "item_rate": 1.0,
         "weight_decay": 0.0,
+        "average": 0.0,
         "schedule": "drops",
         "max_steps": 200_000,
         "validate_every": 2_000,

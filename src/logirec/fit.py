@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from logirec import __version__
 from logirec.config import MAX_TRAINING_BASKET, Recipe
 from logirec.data.dataset import Dataset
-from logirec.data.query_sets import KINDS, Kind, targets_of
+from logirec.data.graph import ItemGraph
+from logirec.data.query_sets import KINDS, Kind
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.folders import MANIFEST, check_free, sha256
@@ -62,11 +64,10 @@ def train(
     folder = _run_folder(out, dataset, recipe, options, device)
     kinds = available_kinds(dataset, recipe)
     stepper = new_stepper(dataset, kinds, recipe, device)
-    model = stepper.model
     asked = {kind: questions(dataset, "valid", kind, recipe.training.validate_queries, recipe.seed) for kind in kinds}
 
     def validate() -> dict[str, float]:
-        scores = Scorer(model).scores
+        scores = Scorer(stepper.model).scores
         found = {f"{kind}_mrr": mean_mrr(scores, queries, dataset.items) for kind, queries in asked.items()}
         return {"mrr": sum(found.values()) / len(found), **found}
 
@@ -75,9 +76,9 @@ def train(
     with progress.task("training", recipe.training.max_steps) as task, _log(folder, options) as log:
         outcome = run_training(stepper, validate, folder, task, log, options.checkpoint_seconds)
     torch.set_float32_matmul_precision("highest")
-    model.load_state_dict(outcome.weights)
+    stepper.model.load_state_dict(outcome.weights)
     with progress.task("evaluating on test"):
-        test = evaluate(Scorer(model).scores, dataset, "test", TEST_QUERIES)
+        test = evaluate(Scorer(stepper.model).scores, dataset, "test", TEST_QUERIES)
     metrics = {
         "steps": outcome.state.step,
         "stopped_early": outcome.stopped_early,
@@ -120,23 +121,22 @@ def available_kinds(dataset: Dataset, recipe: Recipe) -> list[Kind]:
 
 def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: torch.device) -> Stepper:
     model = LogiRec(dataset.items, recipe.model, recipe.seed).to(device)
-    parts = _training_parts(dataset, kinds, recipe, device)
-    for part in parts:
-        model.start_at_popularity(part.table.shape, part.table.popularity())
-    return Stepper(model, parts, recipe.training, recipe.seed)
+    graph = dataset.graph()
+    for relation, links in graph.links.items():
+        counts = np.bincount(links.target, minlength=dataset.items)
+        model.start_at_popularity(relation, torch.from_numpy(counts))
+    return Stepper(model, _training_parts(dataset, graph, kinds, recipe, device), recipe.training, recipe.seed)
 
 
-def _training_parts(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: torch.device) -> list[Part]:
+def _training_parts(
+    dataset: Dataset, graph: ItemGraph, kinds: list[Kind], recipe: Recipe, device: torch.device
+) -> list[Part]:
     config = recipe.training
     asked = [up_to(dataset.queries("train", kind), MAX_TRAINING_BASKET) for kind in kinds]
     counts = [1 if config.mix == "even" else len(queries) for queries in asked]
-    graph = dataset.graph()
     parts = []
     for kind, queries, count in zip(kinds, asked, counts, strict=True):
-        views = (
-            targets_of(graph.links[Relation.CO_VIEW], graph.items, queries.members.values) if kind == "low" else None
-        )
-        table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device, views)
+        table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device)
         share = count / sum(counts)
         parts.append(Part(table, max(1, round(config.batch * share)), share))
     if config.link_batch:

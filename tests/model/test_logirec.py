@@ -11,6 +11,7 @@ from logirec.errors import InputError
 from logirec.logic.beta import HIGHEST, LOWEST
 from logirec.model.logirec import Asked, LogiRec, Shape
 from logirec.model.scorer import Scorer
+from logirec.relation import Relation
 from logirec.training.step import Part, step_loss
 from tests.model.worlds import ITEMS, random_table, small_model
 
@@ -89,6 +90,6 @@ def test_starts_by_ranking_popular_items_first():
     config = recipe("default", "hybrid", 0, {"model": {"item_spread": 1e-6, "scale_start": 1e-6}}).model
     model = LogiRec(ITEMS, config)
     counts = torch.arange(ITEMS)
-    model.start_at_popularity(Shape.LOW, counts)
+    model.start_at_popularity(Relation.CO_PURCHASE, counts)
     scores = Scorer(model).scores(baskets([3]))
     assert torch.equal(scores[0].argsort(descending=True), counts.flip(0))

@@ -33,4 +33,4 @@ def random_table(
     def lists(rows):
         return ragged(np.repeat(np.arange(queries), [len(r) for r in rows]), np.concatenate(rows), queries)
 
-    return QueryTable(shape, lists(members), lists(answers), items, torch.device("cpu"), substitutes)
+    return QueryTable(shape, lists(members), lists(answers), items, torch.device("cpu"))

@@ -1,11 +1,9 @@
-import numpy as np
 import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from logirec.data.query_sets import ragged
-from logirec.model.logirec import Asked, Shape
-from logirec.training.batches import Batch
+from logirec.model.logirec import Shape
+from logirec.relation import Relation
 from logirec.training.losses import (
     Candidates,
     Scored,
@@ -90,23 +88,6 @@ def test_softmax_gradient_pulls_answers_up_and_others_down():
     loss = softmax_loss(model, asked, draws())
     (gradient,) = torch.autograd.grad(loss, model.bias)
     answers = table.are_answers(asked.batch.queries, torch.arange(ITEMS)[None])[0]
-    assert gradient[Shape.LOW][answers].sum() < 0
-    assert (gradient[Shape.LOW][~answers] > 0).all()
-    assert (gradient[Shape.HIGH] == 0).all()
-
-
-def test_substitutes_are_pushed_harder_and_padding_is_not():
-    members = random_table(Shape.LOW, 1)
-    lists = ragged(np.array([0, 0, 2]), np.array([30, 31, 33]), len(members))
-    plain = random_table(Shape.LOW, 1)
-    table = random_table(Shape.LOW, 1, substitutes=lists)
-    model = small_model("default")
-    for query, expected in ((0, {30, 31}), (1, set()), (2, {33})):
-        gradients = []
-        for own in (table, plain):
-            batch = Batch(own, torch.tensor([query]), Asked(Shape.LOW, own.members[[query]]))
-            asked = score(model, [batch], draw_candidates(model, 1000, draws()), None)[0]
-            (gradient,) = torch.autograd.grad(softmax_loss(model, asked, draws(), margin=3.0), asked.scores)
-            gradients.append(gradient[0])
-        pushed = (gradients[0] > gradients[1].clamp(min=0) * 1.5).nonzero()[:, 0].tolist()
-        assert set(pushed) == expected
+    assert gradient[Relation.CO_PURCHASE][answers].sum() < 0
+    assert (gradient[Relation.CO_PURCHASE][~answers] > 0).all()
+    assert (gradient[Relation.CO_VIEW] == 0).all()

@@ -16,12 +16,17 @@ from logirec.relation import Relation
 
 
 class Shape(IntEnum):
-    """Shapes of query. A score's bias depends on it."""
+    """Shapes of query."""
 
     CO_PURCHASE = 0  # what is bought with the item
     CO_VIEW = 1  # what is looked at with the item
     LOW = 2  # bought with the item and not a substitute of it
     HIGH = 3  # what a set of items calls for
+
+    @property
+    def relation(self) -> Relation:
+        """What an answer is to the items asked about."""
+        return Relation.CO_VIEW if self == Shape.CO_VIEW else Relation.CO_PURCHASE
 
 
 class Asked(NamedTuple):
@@ -40,7 +45,7 @@ class LogiRec(nn.Module):
         self.raw_items = nn.Parameter(torch.empty(items, 2 * d))
         self.project = Projection(d, config.width, config.layers, len(Relation), config.dropout)
         self.intersect = Intersection(d)
-        self.bias = nn.Parameter(torch.empty(len(Shape), items)) if config.item_bias else None
+        self.bias = nn.Parameter(torch.empty(len(Relation), items)) if config.item_bias else None
         self.log_scale = nn.Parameter(torch.empty(())) if config.temperature else None
         self.reset(seed)
 
@@ -66,11 +71,11 @@ class LogiRec(nn.Module):
             self.log_scale.fill_(self.config.scale_start).log_()
 
     @torch.no_grad()
-    def start_at_popularity(self, shape: Shape, counts: Tensor) -> None:
-        """Before it has learnt anything, the model of a shape ranks items by how often they are its answer."""
+    def start_at_popularity(self, relation: Relation, counts: Tensor) -> None:
+        """Before it has learnt anything, the model ranks items by how many links lead to them."""
         if self.bias is not None:
-            popularity = torch.log1p(counts.to(self.bias.dtype))
-            self.bias[shape] = popularity - popularity.mean()
+            popularity = torch.log1p(counts.to(self.bias))
+            self.bias[relation] = popularity - popularity.mean()
 
     @property
     def items(self) -> int:
@@ -134,4 +139,5 @@ class LogiRec(nn.Module):
         scores = -divergence if self.log_scale is None else divergence * -self.log_scale.exp()
         if self.bias is None:
             return scores
-        return scores + (self.bias[shape] if rows is None else embedding(rows, self.bias[shape][:, None])[..., 0])
+        bias = self.bias[shape.relation]
+        return scores + (bias if rows is None else embedding(rows, bias[:, None])[..., 0])

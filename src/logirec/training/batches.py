@@ -51,16 +51,7 @@ class Lists:
 
 
 class QueryTable:
-    def __init__(
-        self,
-        shape: Shape,
-        members: Ragged,
-        answers: Ragged,
-        items: int,
-        device: torch.device,
-        substitutes: Ragged | None = None,
-    ) -> None:
-        """`substitutes`, by query, are held further away than other wrong items."""
+    def __init__(self, shape: Shape, members: Ragged, answers: Ragged, items: int, device: torch.device) -> None:
         self.shape, self.items = shape, items
         size = int(members.lengths.max())
         present = np.arange(size) < members.lengths[:, None]
@@ -69,7 +60,6 @@ class QueryTable:
         self.members = torch.from_numpy(padded).to(device)
         self.present = None if present.all() else torch.from_numpy(present).to(device)
         self.answers = Lists(answers, device)
-        self.substitutes = Lists(substitutes, device) if substitutes is not None and len(substitutes.values) else None
         # Every (query, answer) as one ascending number: whether an item is an answer is then a bisection.
         keys = answers.owners.astype(np.int64) * items + answers.values
         keys.sort()
@@ -77,10 +67,6 @@ class QueryTable:
 
     def __len__(self) -> int:
         return len(self.members)
-
-    def popularity(self) -> Tensor:
-        """(N,) of how many queries each item is an answer."""
-        return torch.bincount(self.answers.values, minlength=self.items)
 
     def draw(self, count: int, draws: Generator) -> Batch:
         queries = torch.randint(len(self), (count,), generator=draws, device=draws.device)

@@ -54,17 +54,11 @@ def score(model: LogiRec, batches: list[Batch], candidates: Candidates, draws: G
     ]
 
 
-def softmax_loss(model: LogiRec, scored: Scored, draws: Generator, *, margin: float = 0.0) -> Tensor:
-    """Minus the mean log-probability of a query's answers, weighted by the root of their number.
-
-    `margin` is added to the scores of substitutes: to be as improbable as other wrong items, they must score lower.
-    """
+def softmax_loss(model: LogiRec, scored: Scored, draws: Generator) -> Tensor:
+    """Minus the mean log-probability of a query's answers, weighted by the root of their number."""
     batch, scores, rows = scored.batch, scored.scores, scored.candidates.rows
     table = batch.table
     if rows is None:
-        if margin and table.substitutes is not None:
-            substitutes = table.substitutes.of(batch.queries, table.substitutes.longest, draws)
-            scores = scores.scatter_add(1, substitutes.rows, margin * substitutes.real.to(scores.dtype))
         targets = table.answers.of(batch.queries, table.answers.longest, draws)
         chosen = scores.gather(1, targets.rows)
         total = scores.logsumexp(1)

@@ -5,6 +5,8 @@ All that is random in step t is drawn from a generator seeded by (seed, t): a re
 
 import hashlib
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -33,7 +35,7 @@ def step_loss(model: LogiRec, parts: list[Part], config: TrainConfig, draws: Gen
     losses = []
     for part, scored in zip(parts, score(model, batches, candidates, draws), strict=True):
         if config.loss == "softmax":
-            loss = softmax_loss(model, scored, draws, margin=config.substitute_margin)
+            loss = softmax_loss(model, scored, draws)
         else:
             loss = log_sigmoid_loss(model, scored, draws, gamma=config.gamma, negatives=config.negatives)
         losses.append(part.weight * loss)
@@ -59,6 +61,8 @@ class Stepper:
         self.draws = Generator(self.device)
         # Changed in place: a captured graph reads them from here.
         self.rate, self.item_rate = (torch.zeros((), device=self.device) for _ in range(2))
+        self.mean = [p.detach().clone() for p in model.parameters()] if config.average else []
+        self.towards = torch.zeros((), device=self.device)  # how far the mean goes towards the weights in this step
         self.loss_sum = torch.zeros((), device=self.device, dtype=torch.float64)
         items = [model.raw_items]
         small = [p for p in model.parameters() if p.ndim < 2 or p is model.bias]
@@ -79,6 +83,7 @@ class Stepper:
         rate = learning_rate(self.config, step)
         self.rate.fill_(rate)
         self.item_rate.fill_(rate * self.config.item_rate)
+        self.towards.fill_(1 - min(self.config.average, (1 + step) / (10 + step)))  # early on, of the last few steps
         self.draws.manual_seed(_number(self.seed, step))
         if self.device.type != "cuda":
             self._work()
@@ -104,13 +109,31 @@ class Stepper:
         loss = step_loss(self.model, self.parts, self.config, self.draws)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        self.loss_sum += loss.detach()
+        with torch.no_grad():
+            for mean, parameter in zip(self.mean, self.model.parameters(), strict=False):
+                mean.lerp_(parameter, self.towards)
+            self.loss_sum += loss.detach()
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Within, the model has the running mean of its weights."""
+        if not self.mean:
+            yield
+            return
+        parameters: list[Tensor] = list(self.model.parameters())
+        own = [p.detach().clone() for p in parameters]
+        with torch.no_grad():
+            torch._foreach_copy_(parameters, self.mean)
+            try:
+                yield
+            finally:
+                torch._foreach_copy_(parameters, own)
 
     # What a checkpoint keeps --------------------------------------------------------------------------------------
 
     def tensors(self) -> dict[str, Tensor]:
-        """Weights, both moments of the optimiser and its count, by name."""
-        state = {"loss_sum": self.loss_sum}
+        """Weights, their running mean, both moments of the optimiser and its count, by name."""
+        state = {"loss_sum": self.loss_sum, **{f"mean.{i}": mean for i, mean in enumerate(self.mean)}}
         for name, parameter in self.model.named_parameters():
             state[f"model.{name}"] = parameter.detach()
             for key, value in self.optimizer.state[parameter].items():
@@ -120,6 +143,8 @@ class Stepper:
     def restore(self, tensors: dict[str, Tensor]) -> None:
         with torch.no_grad():
             self.loss_sum.copy_(tensors["loss_sum"])
+            for i, mean in enumerate(self.mean):
+                mean.copy_(tensors[f"mean.{i}"])
             for name, parameter in self.model.named_parameters():
                 parameter.copy_(tensors[f"model.{name}"])
                 for key in ("step", "exp_avg", "exp_avg_sq"):

@@ -76,10 +76,11 @@ def train(
             task.advance(state.step - looked, _note(loss, state, rate))
             looked = state.step
             if validation_due:
-                found = validate()
-                if found["mrr"] > state.best:
-                    state.best, state.best_step = found["mrr"], state.step
-                    best = _copy(model) if config.keep_best else {}
+                with stepper.averaged():
+                    found = validate()
+                    if found["mrr"] > state.best:
+                        state.best, state.best_step = found["mrr"], state.step
+                        best = _copy(model) if config.keep_best else {}
                 record = {
                     "step": state.step,
                     "loss": loss,
@@ -99,7 +100,8 @@ def train(
             if interruption.asked:
                 raise KeyboardInterrupt
         save()
-    return Outcome(state, best or _copy(model), stalled)
+    with stepper.averaged():
+        return Outcome(state, best or _copy(model), stalled)
 
 
 def _stalled(state: TrainingState, config: TrainConfig) -> bool:
