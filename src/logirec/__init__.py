@@ -9,12 +9,29 @@ __version__ = "0.1.0"
 _HOMES = {
     "Dataset": "logirec.data.dataset",
     "Relation": "logirec.relation",
+    "Scorer": "logirec.model.scorer",
+    "TrainedModel": "logirec.model.artifact",
     "Vocabulary": "logirec.vocabulary",
     "audit": "logirec.data.audit",
+    "evaluate": "logirec.evaluation.evaluate",
     "prepare": "logirec.data.prepare",
+    "recipe": "logirec.config",
+    "train": "logirec.fit",
 }
 
-__all__ = ["Dataset", "Relation", "Vocabulary", "__version__", "audit", "prepare"]
+__all__ = [
+    "Dataset",
+    "Relation",
+    "Scorer",
+    "TrainedModel",
+    "Vocabulary",
+    "__version__",
+    "audit",
+    "evaluate",
+    "prepare",
+    "recipe",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

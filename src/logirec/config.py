@@ -1,5 +1,7 @@
 """Settings: frozen, validated, unknown keys refused. The line under each field is also its help text."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -175,7 +177,12 @@ _PAPER: dict[str, dict[str, object]] = {
 _PRESETS: dict[str, dict[str, dict[str, object]]] = {"paper": _PAPER, "default": {"model": {}, "training": {}}}
 
 
-def recipe(preset: str, variant: str, seed: int, changes: dict[str, dict[str, object]]) -> Recipe:
+def recipe(
+    preset: str = "default",
+    variant: str = "hybrid",
+    seed: int = 0,
+    changes: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+) -> Recipe:
     """A preset with changes, both validated together; all wrong settings in one line."""
     parts = _PRESETS.get(preset, {"model": {}, "training": {}})
     merged = {room: {**values, **changes.get(room, {})} for room, values in parts.items()}

@@ -6,7 +6,8 @@ LogiRecError            exit code 1 unless a branch says otherwise
 │   ├── UnknownItems    3  item ids that the catalogue does not hold
 │   └── Diverged        3  settings with which the loss is no number any more
 ├── ArtifactError       4  a dataset or model folder that is corrupt or of another version
-└── ResourceError       5  out of memory, disk or time
+├── ResourceError       5  out of memory, disk or time
+└── Interrupted       130  stopped between two steps, with a checkpoint
 
 A message is one line: what is wrong, where, and what to do.
 """
@@ -44,6 +45,10 @@ class ArtifactError(LogiRecError):
 
 class ResourceError(LogiRecError):
     exit_code = 5
+
+
+class Interrupted(LogiRecError):
+    exit_code = 130
 
 
 LEAK_EXIT_CODE = 6  # `audit` on a leak-free dataset that leaks: a finding, not an error

@@ -169,7 +169,9 @@ def _run_folder(out: Path, dataset: Dataset, recipe: Recipe, options: RunOptions
     else:
         check_free(out, options.force)
         if folder.exists():
-            if not options.force:
+            if any(folder.iterdir()) and not (folder / "run.json").is_file():
+                raise UsageError(f"{folder} holds other files; name another --out")
+            if any(folder.glob("checkpoints/step-*")) and not options.force:
                 raise UsageError(f"{folder} holds an earlier run; --resume goes on with it, --force starts over")
             shutil.rmtree(folder)
     (folder / "checkpoints").mkdir(parents=True, exist_ok=True)

@@ -108,14 +108,16 @@ def test_interrupt_is_exit_130(cli, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_shows_the_data_side(cli, tmp_path):
+def test_demo_trains_compares_and_recommends(cli, tmp_path):
     result = cli("demo", "--out", tmp_path / "demo", "--items", 200, "--quiet")
     assert result.code == 0
     assert "Espresso Machine" in result.out
     assert "verdict: clean" in result.out
     assert {p.name for p in (tmp_path / "demo").iterdir()} == {
-        "DEMO.txt", "products.jsonl", "orders.csv", "views.csv", "dataset",
+        "DEMO.txt", "products.jsonl", "orders.csv", "views.csv", "dataset", "model", "model.training",
     }  # fmt: skip
+    for name in ("popularity", "looking up the links", "LogiRec", "goes well with it", "the model lies in"):
+        assert name in result.out
     again = cli("demo", "--out", tmp_path / "demo", "--items", 200, "--quiet")
     assert again.code == 0
 

@@ -6,13 +6,15 @@ import signal
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from logirec import fit
 from logirec.config import recipe
-from logirec.errors import ArtifactError, Diverged, InputError, UsageError
+from logirec.errors import ArtifactError, Diverged, InputError, Interrupted, ResourceError, UsageError
 from logirec.fit import RunOptions, train
 from logirec.folders import sha256
+from logirec.model import tensors
 from logirec.model.artifact import TrainedModel
 from logirec.training import checkpoint, trainer
 from logirec.training.step import learning_rate
@@ -84,7 +86,7 @@ def test_ctrl_c_writes_a_checkpoint_and_resuming_ends_with_the_same_bytes(leak_f
     train(leak_free, whole, small())
     interrupt_at(monkeypatch, {3, 9, 10, 27})
     for resume in (False, True, True, True):
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted, match="checkpoint written"):
             train(leak_free, parts, small(), RunOptions(resume=resume))
         assert not parts.exists()
     train(leak_free, parts, small(), RunOptions(resume=True))
@@ -101,7 +103,7 @@ def test_two_checkpoints_are_kept_and_a_damaged_one_is_passed_over(leak_free, tm
     whole, out = tmp_path / "whole", tmp_path / "model"
     train(leak_free, whole, small())
     interrupt_at(monkeypatch, {25})
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted, match="checkpoint written"):
         train(leak_free, out, small(), RunOptions(checkpoint_seconds=0))
     folder = tmp_path / "model.training" / "checkpoints"
     assert sorted(path.name for path in folder.iterdir()) == ["step-000000025", "step-000000026"]
@@ -186,21 +188,32 @@ def test_a_loss_that_is_no_number_stops_with_advice_and_loses_nothing(leak_free,
 
 def test_no_space_left_keeps_the_last_checkpoint(leak_free, tmp_path, monkeypatch):
     out = tmp_path / "model"
-    save = checkpoint.save_file
+    save = checkpoint.write_tensors
 
-    def full(tensors, path):
+    def full(state, path):
         if len(list((tmp_path / "model.training" / "checkpoints").glob("step-*"))) == 2:
-            raise OSError(28, "No space left on device")
-        save(tensors, path)
+            raise ResourceError("No space left on device")
+        save(state, path)
 
-    monkeypatch.setattr(checkpoint, "save_file", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(checkpoint, "write_tensors", full)
+    with pytest.raises(ResourceError, match="No space left"):
         train(leak_free, out, small(), RunOptions(checkpoint_seconds=0))
-    monkeypatch.setattr(checkpoint, "save_file", save)
+    monkeypatch.setattr(checkpoint, "write_tensors", save)
     train(leak_free, out, small(), RunOptions(resume=True))
     whole = tmp_path / "whole"
     train(leak_free, whole, small())
     assert final_state(out) == final_state(whole)
+
+
+def test_a_full_disk_is_a_resource_error(tmp_path, monkeypatch):
+    """safetensors says it in its own way: an error of its own, not an OSError."""
+
+    def full(*_):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(tensors, "save_file", full)
+    with pytest.raises(ResourceError, match="No space left"):
+        tensors.write_tensors({"x": torch.zeros(3)}, tmp_path / "x.safetensors")
 
 
 def test_what_does_not_fit_is_said_before_any_work(leak_free, paper, tmp_path):

@@ -8,8 +8,9 @@ import traceback
 import typer
 
 from logirec.cli import audit, bench, demo, evaluate, prepare, train
-from logirec.errors import LogiRecError, ResourceError
+from logirec.errors import Interrupted, LogiRecError, ResourceError
 
+INTERRUPTED = Interrupted.exit_code
 app = typer.Typer(
     name="logirec",
     help="A basket of products in, the products that complete it out.",
@@ -42,6 +43,8 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
         code = app(arguments, standalone_mode=False)
+        if code == INTERRUPTED:  # typer keeps Ctrl-C to itself
+            _say("interrupted")
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read us has seen enough (| head)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -52,7 +55,7 @@ def main() -> None:
         code = _explain(error)
     except KeyboardInterrupt:
         _say("interrupted")
-        code = 130
+        code = INTERRUPTED
     sys.exit(code or 0)
 
 
@@ -60,8 +63,6 @@ def _explain(error: Exception) -> int:
     if isinstance(error, LogiRecError):
         _say(str(error))
         return error.exit_code
-    if isinstance(error, typer.Abort):
-        return 130
     show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
     if show is not None and code is not None:  # click's own: unknown option, missing argument
         show()

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged, Stage, ragged, targets_of
 from logirec.evaluation.metrics import intervals, per_query
 from logirec.evaluation.ranks import Scores, Standing, Standings, stand
 from logirec.relation import Relation
+
+if TYPE_CHECKING:  # reading one needs Arrow; ranking does not
+    from logirec.data.dataset import Dataset
 
 # Links from other items that an answer has in training: the bounds of the groups.
 POPULARITY = (0, 1, 5, 20, 100)
@@ -24,7 +26,7 @@ class Questions:
     filters: Ragged
 
 
-def questions(dataset: Dataset, stage: Stage, kind: Kind, most: int | None = None, seed: int = 0) -> Questions:
+def questions(dataset: "Dataset", stage: Stage, kind: Kind, most: int | None = None, seed: int = 0) -> Questions:
     """Filters: known answers, the basket itself and, for low queries, what is viewed with the item."""
     queries = dataset.queries(stage, kind)
     if most is not None and len(queries) > most:
@@ -54,7 +56,7 @@ def mean_mrr(scores: Scores, asked: Questions, items: int) -> float:
 
 
 def evaluate(
-    scores: Scores, dataset: Dataset, stage: Stage = "test", most: int | None = None, seed: int = 0
+    scores: Scores, dataset: "Dataset", stage: Stage = "test", most: int | None = None, seed: int = 0
 ) -> dict[str, Any]:
     """low|high -> filtered|raw -> metrics, `queries`, `intervals`; filtered also by groups of queries and answers."""
     popularity = np.bincount(dataset.graph().links[Relation.CO_PURCHASE].target, minlength=dataset.items)

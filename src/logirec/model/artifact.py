@@ -19,14 +19,13 @@ from typing import Any
 
 import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from logirec.config import Recipe
 from logirec.errors import ArtifactError
 from logirec.folders import new_folder, read_manifest, write_manifest
 from logirec.model.logirec import LogiRec
+from logirec.model.tensors import read_tensors, write_tensors
 from logirec.vocabulary import Vocabulary
 
 KIND, SCHEMA = "model", 1
@@ -50,11 +49,11 @@ class TrainedModel:
             vocabulary = Vocabulary(_read(folder / "vocabulary.json"))
             titles = _read(folder / "titles.json")
             model = LogiRec(items, recipe.model)
-            model.load_state_dict(load_file(folder / "weights.safetensors"))
+            model.load_state_dict(read_tensors(folder / "weights.safetensors"))
             if not len(vocabulary) == len(titles) == items:
                 raise ValueError(f"{items} items, but {len(vocabulary)} ids and {len(titles)} titles")
             metrics = _read(folder / "metrics.json")
-        except (ValueError, KeyError, TypeError, RuntimeError, OSError, SafetensorError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, RuntimeError, OSError, ValidationError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ArtifactError(f"{folder}: its parts do not fit together ({reason}); make it again") from error
         return cls(model.to(device).eval(), recipe, vocabulary, titles, metrics)
@@ -72,7 +71,7 @@ def save(
     force: bool = False,
 ) -> None:
     with new_folder(out, force) as work:
-        save_file({n: t.detach().cpu().contiguous() for n, t in weights.items()}, work / "weights.safetensors")
+        write_tensors(weights, work / "weights.safetensors")
         _write(work / "config.json", recipe.model_dump(mode="json"))
         _write(work / "vocabulary.json", list(item_ids))
         _write(work / "titles.json", list(titles))

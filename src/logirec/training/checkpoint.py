@@ -6,12 +6,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from logirec.errors import ArtifactError
 from logirec.folders import new_folder, read_manifest, write_manifest
+from logirec.model.tensors import read_tensors, write_tensors
 
 KIND, SCHEMA = "checkpoint", 1
 KEPT = 2
@@ -34,7 +33,7 @@ def save(folder: Path, state: TrainingState, tensors: dict[str, Tensor]) -> None
     if out.exists():
         return
     with new_folder(out, force=False) as work:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, work / TENSORS)
+        write_tensors(tensors, work / TENSORS)
         (work / STATE).write_text(json.dumps(asdict(state)) + "\n", encoding="utf-8")
         write_manifest(work, KIND, SCHEMA, {"step": state.step})
     for old in _checkpoints(folder)[:-KEPT]:
@@ -48,8 +47,8 @@ def load(folder: Path) -> tuple[TrainingState, dict[str, Tensor]] | None:
         try:
             read_manifest(path, KIND, SCHEMA)
             state = TrainingState(**json.loads((path / STATE).read_text(encoding="utf-8")))
-            return state, load_file(path / TENSORS)
-        except (ArtifactError, SafetensorError, ValueError, TypeError) as wrong:
+            return state, read_tensors(path / TENSORS)
+        except (ArtifactError, OSError, ValueError, TypeError) as wrong:
             error = wrong
     if error is not None:
         raise ArtifactError(f"{folder}: no sound checkpoint ({error}); start over without --resume") from error

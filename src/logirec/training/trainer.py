@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from logirec.config import TrainConfig
-from logirec.errors import Diverged
+from logirec.errors import Diverged, Interrupted
 from logirec.progress import Task
 from logirec.training import checkpoint
 from logirec.training.checkpoint import TrainingState
@@ -98,7 +98,7 @@ def train(
                 save()
                 written = time.monotonic()
             if interruption.asked:
-                raise KeyboardInterrupt
+                raise Interrupted(f"interrupted: checkpoint written at step {state.step}; --resume goes on from it")
         save()
     with stepper.averaged():
         return Outcome(state, best or _copy(model), stalled)

@@ -1,0 +1,23 @@
+"""Named tensors in a file, with safetensors' errors as ours."""
+
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from logirec.errors import ArtifactError, ResourceError
+
+
+def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:  # its way of saying that the disk is full
+        raise ResourceError(f"{path.name} cannot be written ({error}); make room and --resume") from error
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ArtifactError(f"{path}: cannot be read ({error})") from error
