@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: two workers share two cores
+
 from logirec.cli.main import main
 from logirec.config import PrepareConfig
 from logirec.data.dataset import Dataset

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("planted")
 FAMILIES = 100
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("planted")
     prepare(Inputs(), folder / "dataset", PrepareConfig())  # the demo shop, 2,000 items

@@ -177,7 +177,7 @@ def test_ctrl_c_exits_with_130_and_a_checkpoint(leak_free, tmp_path, number):
 
 @pytest.mark.slow
 def test_twenty_kills_at_random_moments_change_nothing(leak_free, tmp_path):
-    steps = ("--max-steps", "1500", "--patience", "0")
+    steps = ("--max-steps", "400", "--patience", "0")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     process = start(leak_free.folder, whole, *steps)
     assert process.wait(timeout=600) == 0
@@ -201,4 +201,4 @@ def test_twenty_kills_at_random_moments_change_nothing(leak_free, tmp_path):
     process.stderr.close()
     assert state(killed) == state(whole)
     record = json.loads((killed / "metrics.json").read_text())
-    assert record["steps"] == 1500
+    assert record["steps"] == 400
