@@ -108,10 +108,12 @@ class TrainConfig(Settings):
     """Low and high queries per step."""
     mix: Literal["even", "by-count"] = "even"
     """How a batch is shared by kinds of query: in equal parts, or by how many training queries each kind has."""
+    set_batch: Annotated[int, Field(ge=0, le=10**6)] = 16
+    """Baskets of 2 to 5 items per step that are made from the training links; 0: none."""
     link_batch: Annotated[int, Field(ge=0, le=10**6)] = 32
     """Plain one-hop queries per step and relation; 0: none."""
-    link_weight: Annotated[float, Field(ge=0, le=100)] = 0.2
-    """Weight of their loss."""
+    beside_weight: Annotated[float, Field(ge=0, le=100)] = 0.2
+    """Weight of the loss of these two, beside 1 for the dataset's own queries."""
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-3
     item_rate: Annotated[float, Field(gt=0, le=1000)] = 10.0
     """How many times faster item embeddings learn: each is in few queries, the networks are in all."""
@@ -162,6 +164,7 @@ _PAPER: dict[str, dict[str, object]] = {
         "loss": "log-sigmoid",
         "batch": 512,
         "mix": "by-count",
+        "set_batch": 0,
         "link_batch": 0,
         "learning_rate": 1e-4,
         "item_rate": 1.0,

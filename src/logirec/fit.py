@@ -32,12 +32,14 @@ from logirec.progress import Progress
 from logirec.relation import Relation
 from logirec.training import checkpoint
 from logirec.training.batches import QueryTable, link_queries, up_to
+from logirec.training.sets import drawn_sets
 from logirec.training.step import Part, Stepper
 from logirec.training.trainer import HISTORY, Log
 from logirec.training.trainer import train as run_training
 
 SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
+DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
 MAY_CHANGE = ("max_steps", "patience", "validate_every")  # settings that a resumed run may have anew
 
 
@@ -139,11 +141,14 @@ def _training_parts(
         table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device)
         share = count / sum(counts)
         parts.append(Part(table, max(1, round(config.batch * share)), share))
+    if config.set_batch and "high" in kinds and len(made := drawn_sets(graph, DRAWN_SETS, recipe.seed)):
+        table = QueryTable(Shape.HIGH, made.members, made.answers, dataset.items, device)
+        parts.append(Part(table, config.set_batch, config.beside_weight))
     if config.link_batch:
         for relation in Relation:
             if len(graph.links[relation]):
                 table = QueryTable(Shape(int(relation)), *link_queries(graph, relation), dataset.items, device)
-                parts.append(Part(table, config.link_batch, config.link_weight))
+                parts.append(Part(table, config.link_batch, config.beside_weight))
     return parts
 
 

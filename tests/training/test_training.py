@@ -158,7 +158,7 @@ def test_variants_learn_their_kind_alone(leak_free, tmp_path, variant):
 def test_catalogue_too_large_to_be_scored_whole(leak_free, tmp_path):
     for preset in ("default", "paper"):
         out = tmp_path / preset
-        train(leak_free, out, small(preset, candidates=64, max_steps=60))
+        train(leak_free, out, small(preset, candidates=64, max_steps=120, learning_rate=0.005))
         history = history_of(out)
         assert history[-1]["loss"] < history[0]["loss"]
 
