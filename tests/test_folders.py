@@ -5,7 +5,7 @@ from logirec.folders import new_folder, read_manifest, write_manifest
 
 
 def make(out, text="one", force=False):
-    with new_folder(out, force) as folder:
+    with new_folder(out, "thing", force) as folder:
         (folder / "file.txt").write_text(text)
         write_manifest(folder, "thing", 1, {"answer": 42})
 
@@ -19,7 +19,7 @@ def test_appears_whole_with_a_manifest_that_checks(tmp_path):
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_a_failure_leaves_nothing(tmp_path, error):
     def half():
-        with new_folder(tmp_path / "out", False) as folder:
+        with new_folder(tmp_path / "out", "thing", False) as folder:
             (folder / "file.txt").write_text("half")
             raise error
 
@@ -30,7 +30,7 @@ def test_a_failure_leaves_nothing(tmp_path, error):
 
 def test_a_failure_leaves_the_old_one(tmp_path):
     make(tmp_path / "out", "old")
-    with pytest.raises(RuntimeError), new_folder(tmp_path / "out", True):
+    with pytest.raises(RuntimeError), new_folder(tmp_path / "out", "thing", True):
         raise RuntimeError
     assert (tmp_path / "out" / "file.txt").read_text() == "old"
 
@@ -53,7 +53,7 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
 def test_a_folder_that_is_not_ours_is_never_replaced(tmp_path):
     (tmp_path / "holiday").mkdir()
     (tmp_path / "holiday" / "photo.jpg").write_text("x")
-    with pytest.raises(UsageError, match="not written by logirec"):
+    with pytest.raises(UsageError, match="no thing folder"):
         make(tmp_path / "holiday", force=True)
 
 

@@ -9,8 +9,11 @@ import platform
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from logirec.data.graph import ItemGraph
 from logirec.data.query_sets import KINDS, Kind
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
-from logirec.folders import MANIFEST, check_free, sha256
+from logirec.folders import MANIFEST, check_free, sha256, write_aside
 from logirec.model import artifact
 from logirec.model.card import model_card
 from logirec.model.logirec import LogiRec, Shape
@@ -37,6 +40,7 @@ from logirec.training.step import Part, Stepper
 from logirec.training.trainer import HISTORY, Log
 from logirec.training.trainer import train as run_training
 
+RUN, CHECKPOINTS = "run.json", "checkpoints"
 SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
 DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
@@ -62,8 +66,9 @@ def train(
     progress: Progress = Progress(),  # noqa: B008  has no state
 ) -> dict[str, Any]:
     """Train, keep the best weights on validation, write the model folder; returns what is in its metrics.json."""
+    out = out.resolve()
+    check_free(out, artifact.KIND, options.force or options.resume)
     device = choose_device(options.device)
-    folder = _run_folder(out, dataset, recipe, options, device)
     kinds = available_kinds(dataset, recipe)
     stepper = new_stepper(dataset, kinds, recipe, device)
     asked = {kind: questions(dataset, "valid", kind, recipe.training.validate_queries, recipe.seed) for kind in kinds}
@@ -71,13 +76,18 @@ def train(
     def validate() -> dict[str, float]:
         scores = Scorer(stepper.model).scores
         found = {f"{kind}_mrr": mean_mrr(scores, queries, dataset.items) for kind, queries in asked.items()}
-        return {"mrr": sum(found.values()) / len(found), **found}
+        return {"mrr": geometric_mean(found.values()), **found}  # so that neither kind is bought with the other
 
-    torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
     started = time.monotonic()
-    with progress.task("training", recipe.training.max_steps) as task, _log(folder, options) as log:
-        outcome = run_training(stepper, validate, folder, task, log, options.checkpoint_seconds)
-    torch.set_float32_matmul_precision("highest")
+    writer = _tensorboard() if options.tensorboard else None
+    folder = _run_folder(out, dataset, recipe, options, device)  # from here on something is written
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
+    try:
+        with progress.task("training", recipe.training.max_steps) as task, _log(writer, folder) as log:
+            outcome = run_training(stepper, validate, folder, task, log, options.checkpoint_seconds)
+    finally:
+        torch.set_float32_matmul_precision(before)
     stepper.model.load_state_dict(outcome.weights)
     with progress.task("evaluating on test"):
         test = evaluate(Scorer(stepper.model).scores, dataset, "test", TEST_QUERIES)
@@ -89,12 +99,23 @@ def train(
         "seconds": round(time.monotonic() - started, 1),
         "test": test,
     }
-    beside = [folder / "run.json", folder / HISTORY]
+    beside = [folder / RUN, folder / HISTORY]
     if _draw_curves(outcome.state.history, folder / "curves.png"):
         beside.append(folder / "curves.png")
     card = model_card(recipe, dataset.manifest, metrics)
     titles, ids = dataset.descriptions["title"], dataset.vocabulary.item_ids
-    artifact.save(out, outcome.weights, recipe, ids, titles, metrics, card, beside, options.force or options.resume)
+    artifact.save(
+        out,
+        outcome.weights,
+        recipe,
+        ids,
+        titles,
+        metrics,
+        card,
+        sha256(dataset.folder / MANIFEST),
+        beside,
+        force=options.force or options.resume,
+    )
     return metrics
 
 
@@ -168,35 +189,40 @@ def _run_folder(out: Path, dataset: Dataset, recipe: Recipe, options: RunOptions
         "command": " ".join(sys.argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+    text = json.dumps(record, indent=1) + "\n"
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file, where the run's state would go; name another --out")
     if options.resume:
-        _check_same_run(folder, record)
-        checkpoint.tidy(folder / "checkpoints")
-    else:
-        check_free(out, options.force)
-        if folder.exists():
-            if any(folder.iterdir()) and not (folder / "run.json").is_file():
-                raise UsageError(f"{folder} holds other files; name another --out")
-            if any(folder.glob("checkpoints/step-*")) and not options.force:
-                raise UsageError(f"{folder} holds an earlier run; --resume goes on with it, --force starts over")
-            shutil.rmtree(folder)
-    (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
-    (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        if _check_same_run(folder, record):
+            write_aside(folder / RUN, text)
+        checkpoint.tidy(folder / CHECKPOINTS)
+        return folder
+    if any(folder.glob(f"{CHECKPOINTS}/step-*")) and not options.force:
+        raise UsageError(f"{folder} holds an earlier run; --resume goes on with it, --force starts over")
+    for name in (CHECKPOINTS, "tensorboard"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_aside(folder / RUN, text)
+    (folder / CHECKPOINTS).mkdir()
     return folder
 
 
-def _check_same_run(folder: Path, record: dict[str, Any]) -> None:
+def _check_same_run(folder: Path, record: dict[str, Any]) -> bool:
+    """Whether the recipe has changed in what may change; anything else that differs is an error."""
     try:
-        earlier = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        earlier = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        dataset, before = earlier["dataset"]["sha256"], _settled(earlier["recipe"])
     except FileNotFoundError:
         raise UsageError(f"--resume: no earlier run at {folder}; leave --resume out to start one") from None
-    except (OSError, ValueError) as error:
-        raise ArtifactError(f"{folder}/run.json: cannot be read; start over without --resume, with --force") from error
-    if earlier["dataset"]["sha256"] != record["dataset"]["sha256"]:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ArtifactError(f"{folder}/{RUN}: cannot be read; start over without --resume, with --force") from error
+    if dataset != record["dataset"]["sha256"]:
         raise InputError(f"--resume: the run at {folder} was made from another dataset; --force starts over")
-    before, now = _settled(earlier["recipe"]), _settled(record["recipe"])
+    now = _settled(record["recipe"])
     differ = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     if differ:
         raise UsageError(f"--resume: {', '.join(differ)} differ from the run at {folder}; --force starts over")
+    return bool(earlier["recipe"] != record["recipe"])
 
 
 def _settled(recipe: dict[str, Any]) -> dict[str, Any]:
@@ -220,27 +246,25 @@ def _draw_curves(history: list[dict[str, Any]], path: Path) -> bool:
     return True
 
 
-class _log:
+def _tensorboard() -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise UsageError("--tensorboard needs the extra: pip install 'logirec[tensorboard]'") from error
+    return SummaryWriter
+
+
+@contextmanager
+def _log(writer: Any, folder: Path) -> Iterator[Log]:
     """Where records go while training: TensorBoard when asked for."""
+    if writer is None:
+        yield lambda record: None
+        return
+    with writer(str(folder / "tensorboard")) as board:
 
-    def __init__(self, folder: Path, options: RunOptions) -> None:
-        self.writer = None
-        if options.tensorboard:
-            try:
-                from torch.utils.tensorboard import SummaryWriter
-            except ImportError as error:
-                raise UsageError("--tensorboard needs the extra: pip install 'logirec[tensorboard]'") from error
-            self.writer = SummaryWriter(str(folder / "tensorboard"))
-
-    def __enter__(self) -> Log:
         def write(record: dict[str, Any]) -> None:
-            if self.writer is not None:
-                for name, value in record.items():
-                    if name != "step":
-                        self.writer.add_scalar(name, value, record["step"])
+            for name, value in record.items():
+                if name != "step":
+                    board.add_scalar(name, value, record["step"])
 
-        return write
-
-    def __exit__(self, *_: object) -> None:
-        if self.writer is not None:
-            self.writer.close()
+        yield write

@@ -20,9 +20,9 @@ MANIFEST = "manifest.json"
 
 
 @contextmanager
-def new_folder(out: Path, force: bool) -> Iterator[Path]:
+def new_folder(out: Path, kind: str, force: bool) -> Iterator[Path]:
     """A folder to write into; it becomes `out` when the block ends well and vanishes when it does not."""
-    check_free(out, force)
+    check_free(out, kind, force)
     out = out.resolve()  # through a link to where it points
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def new_folder(out: Path, force: bool) -> Iterator[Path]:
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         raise UsageError(f"{out}: cannot be written ({error.strerror})") from error
     try:
-        work.chmod(0o777 & ~_umask())
+        work.chmod(0o777 & ~umask())
         yield work
         _sync(work)
         _swap(work, out)
@@ -52,16 +52,24 @@ def _swap(work: Path, out: Path) -> None:
     shutil.rmtree(old)
 
 
-def check_free(out: Path, force: bool) -> None:
-    """Early, so that nobody waits for an hour to hear it."""
+def check_free(out: Path, kind: str, force: bool) -> None:
+    """Early, so that nobody waits for an hour to hear it. Force replaces a folder of the same kind and nothing else."""
     if out.is_dir() and out.resolve() == Path.cwd():
         raise UsageError(f"--out {out}: the folder you are in cannot be replaced; name one inside it")
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not force:
         raise UsageError(f"{out} exists already; name another --out or add --force to replace it")
-    if not (out / MANIFEST).is_file():
-        raise UsageError(f"{out} was not written by logirec (no {MANIFEST}); it is not replaced, even with --force")
+    if not _is_kind(out, kind):
+        raise UsageError(f"{out} is no {kind} folder of logirec's; it is not replaced, even with --force")
+
+
+def _is_kind(folder: Path, kind: str) -> bool:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("kind") == kind and "manifest_sha256" in manifest
 
 
 def write_manifest(folder: Path, kind: str, schema: int, content: dict[str, Any]) -> None:
@@ -73,7 +81,17 @@ def write_manifest(folder: Path, kind: str, schema: int, content: dict[str, Any]
     manifest = {"kind": kind, "schema": schema, **content, "files": files}
     manifest["manifest_sha256"] = _own_hash(manifest)
     text = json.dumps(manifest, indent=1, ensure_ascii=False)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(text, encoding="utf-8")  # ends with its brace: cut short, it cannot be read
+
+
+def write_aside(path: Path, text: str) -> None:
+    """A file that is there whole, old or new, whatever happens in between."""
+    aside = path.with_name(f".{path.name}.tmp")
+    with aside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
 
 
 def read_manifest(folder: Path, kind: str, schema: int, verify: bool = True) -> dict[str, Any]:
@@ -118,7 +136,7 @@ def _sync(folder: Path) -> None:
             os.close(handle)
 
 
-def _umask() -> int:
+def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask

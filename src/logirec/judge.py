@@ -8,6 +8,7 @@ from logirec.errors import InputError, UsageError
 from logirec.evaluation.asymmetry import degree_of_asymmetry
 from logirec.evaluation.evaluate import evaluate
 from logirec.fit import choose_device
+from logirec.folders import MANIFEST, sha256
 from logirec.model.artifact import TrainedModel
 from logirec.model.scorer import Scorer
 from logirec.progress import Progress
@@ -32,6 +33,8 @@ def judge(
     scorer = Scorer(trained.model)
     with progress.task("ranking"):
         report = evaluate(scorer.scores, data, "valid" if stage == "valid" else "test", max_queries)
+    # The same items split another way: what is test there may have been learnt here.
+    report["trained_on_this_dataset"] = trained.dataset_sha256 == sha256(data.folder / MANIFEST)
     if asymmetry:
         with progress.task("asymmetry"):
             report["asymmetry"] = degree_of_asymmetry(scorer.scores, data.items)._asdict()

@@ -91,6 +91,7 @@ def test_a_dataset_without_sets(cli, tmp_path):
         (["--set", "model.dims=many"], 2, "model.dims"),
         (["--device", "tpu"], 2, "--device tpu"),
         (["--resume"], 2, "no earlier run"),
+        (["--out", "."], 2, "the folder you are in"),
         (["--checkpoint-seconds", "-1"], 2, "checkpoint-seconds"),
         (["--set", "training.learning_rate=10", "--set", "model.layers=12", "--max-steps", "300"], 3, "no number"),
     ],
@@ -131,15 +132,33 @@ def test_a_model_of_other_items_is_not_evaluated(cli, model, tmp_path):
     assert "its items are not those" in result.err
 
 
+def test_another_split_of_the_same_items_is_said(cli, model, shop, leak_free, tmp_path):
+    prepare(Inputs(shop.products), tmp_path / "other", PrepareConfig(seed=9))
+    result = cli("evaluate", model, tmp_path / "other", "--json", "--quiet")
+    assert result.code == 0
+    assert not result.json["trained_on_this_dataset"]
+    assert "trained on another dataset" in cli("evaluate", model, tmp_path / "other", "--quiet").out
+    assert cli("evaluate", model, leak_free.folder, "--json", "--quiet").json["trained_on_this_dataset"]
+
+
+def test_out_of_memory_is_no_bug(cli, leak_free, tmp_path, monkeypatch):
+    def full(*_):
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr("logirec.fit.new_stepper", full)
+    result = cli("train", leak_free.folder, "--out", tmp_path / "m", "--quiet")
+    assert result.code == 5
+    assert "can't allocate memory" in result.err
+
+
 def test_what_is_there_is_not_replaced_unasked(cli, model, leak_free, tmp_path):
     result = cli("train", leak_free.folder, "--out", model, *SMALL)
     assert result.code == 2
     assert "exists already" in result.err
-    (tmp_path / "m.training").mkdir()
-    (tmp_path / "m.training" / "thesis.txt").write_text("mine")
+    (tmp_path / "m.training").write_text("mine")
     result = cli("train", leak_free.folder, "--out", tmp_path / "m", "--force", *SMALL)
     assert result.code == 2
-    assert (tmp_path / "m.training" / "thesis.txt").exists()
+    assert (tmp_path / "m.training").read_text() == "mine"
 
 
 # A process that is stopped ----------------------------------------------------------------------------------------
@@ -183,19 +202,29 @@ def test_twenty_kills_at_random_moments_change_nothing(leak_free, tmp_path):
     assert process.wait(timeout=600) == 0
     process.stderr.close()
     chance = random.Random(7)
-    kills = 0
-    while kills < 20:
-        process = start(leak_free.folder, killed, *steps, *(("--resume",) if kills else ()))
-        checkpoints = tmp_path / "killed.training" / "checkpoints"
-        before = time.monotonic()
-        while not checkpoints.exists() and time.monotonic() - before < 60:
-            time.sleep(0.05)
-        time.sleep(chance.random() * 3)  # starting, stepping, writing a checkpoint: whatever it is doing
+    checkpoints = tmp_path / "killed.training" / "checkpoints"
+
+    def newest() -> int:
+        return max((int(path.name[5:]) for path in checkpoints.glob("step-*")), default=0)
+
+    moved = 0
+    for kill in range(20):
+        first = newest()
+        process = start(leak_free.folder, killed, *steps, *(("--resume",) if kill else ()))
+        if kill % 4:  # every fourth is killed wherever it is, most likely while starting
+            for _ in range(600):
+                if newest() > first:
+                    break
+                time.sleep(0.05)
+            time.sleep(chance.random() * 0.5)
+        else:
+            time.sleep(2 + chance.random())
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stderr.close()
-        kills += 1
+        moved += newest() > first
         assert not killed.exists(), "it ended before it was killed often enough: give it more steps"
+    assert moved >= 15
     process = start(leak_free.folder, killed, *steps, "--resume")
     assert process.wait(timeout=600) == 0
     process.stderr.close()

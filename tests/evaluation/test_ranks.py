@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logirec.data.query_sets import Ragged, ragged
+from logirec.errors import InputError
 from logirec.evaluation.ranks import stand
 
 
@@ -56,6 +57,29 @@ def test_asks_for_no_more_scores_at_once_than_a_tile_holds():
     stand(scores, baskets, baskets, lists([[] for _ in range(25)]), 10, tile=40)
     assert max(seen) == 4
     assert sum(seen) == 25
+
+
+def test_filtered_items_are_gone_even_where_scores_are_minus_infinity():
+    scores = torch.tensor([[1.0, 2, 3, -torch.inf, 4, 5]])
+    baskets = Ragged(np.arange(2), np.zeros(1, np.int32))
+    found = stand(lambda _: scores, baskets, lists([[3]]), lists([[0, 1, 2]]), 6)
+    assert found.raw.ranks.tolist() == [6]
+    assert found.filtered.ranks.tolist() == [3]
+
+
+def test_the_scores_given_are_left_as_they_are():
+    """A model may hand out one row for all, a slice of a table it keeps, or whole numbers."""
+    row = torch.tensor([5, 4, 3, 2, 1])
+    baskets = Ragged(np.arange(4), np.zeros(3, np.int32))
+    found = stand(lambda b: row.expand(len(b), -1), baskets, lists([[4], [4], [4]]), lists([[0], [1, 2], []]), 5)
+    assert found.filtered.ranks.tolist() == [4, 3, 5]
+    assert row.tolist() == [5, 4, 3, 2, 1]
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    baskets = Ragged(np.arange(2), np.zeros(1, np.int32))
+    with pytest.raises(InputError, match="no numbers"):
+        stand(lambda _: torch.tensor([[1.0, torch.nan]]), baskets, lists([[0]]), lists([[]]), 2)
 
 
 def test_no_queries_no_ranks():

@@ -22,7 +22,7 @@ TITLES = [f"Kettle [No. {i}] ☕" if i % 3 else None for i in range(30)]
 def saved(tmp_path_factory):
     out = tmp_path_factory.mktemp("artifact") / "model"
     model = LogiRec(len(IDS), RECIPE.model, seed=3)
-    artifact.save(out, dict(model.state_dict()), RECIPE, IDS, TITLES, {"test": {"low": {}}}, "# A model\n")
+    artifact.save(out, dict(model.state_dict()), RECIPE, IDS, TITLES, {"test": {"low": {}}}, "# A model\n", "0f" * 32)
     return out
 
 
@@ -35,6 +35,18 @@ def test_what_is_saved_is_loaded(saved):
     expected = LogiRec(len(IDS), RECIPE.model, seed=3)
     for mine, theirs in zip(loaded.model.parameters(), expected.parameters(), strict=True):
         assert torch.equal(mine, theirs)
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path):
+    weights = dict(LogiRec(len(IDS), RECIPE.model).state_dict())
+    weights["raw_items"][3, 2] = torch.nan
+    artifact.save(tmp_path / "model", weights, RECIPE, IDS, TITLES, {}, "", "0f")
+    with pytest.raises(ArtifactError, match="no numbers"):
+        TrainedModel.load(tmp_path / "model")
+
+
+def test_whoever_may_read_the_folder_may_read_the_weights(saved):
+    assert len({oct(path.stat().st_mode) for path in saved.iterdir()}) == 1
 
 
 def test_folder_has_its_parts(saved):
@@ -96,7 +108,7 @@ def test_parts_that_do_not_fit_are_refused_even_with_a_right_manifest(saved, tmp
         value = json.loads((copy / name).read_text())
         (copy / name).write_text(json.dumps(change(value)))
         (copy / MANIFEST).unlink()
-        write_manifest(copy, artifact.KIND, artifact.SCHEMA, {"items": len(IDS)})
+        write_manifest(copy, artifact.KIND, artifact.SCHEMA, {"items": len(IDS), "dataset_sha256": "0f"})
         return copy
 
     changes = {

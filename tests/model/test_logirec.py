@@ -64,6 +64,7 @@ def test_a_batch_of_any_sizes_equals_its_baskets_one_by_one(preset):
 
 def test_baskets_too_large_or_empty_are_refused():
     scorer = Scorer(small_model(items=60))
+    assert torch.equal(scorer.scores(baskets([3, 4] * 40)), scorer.scores(baskets([3, 4])))  # a set of two
     with pytest.raises(InputError, match="1 to 50"):
         scorer.scores(baskets(list(range(MAX_BASKET + 1))))
     with pytest.raises(InputError, match="1 to 50"):

@@ -99,6 +99,21 @@ def test_ctrl_c_writes_a_checkpoint_and_resuming_ends_with_the_same_bytes(leak_f
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.parametrize("patience", [5, 25])
+def test_resuming_stops_early_where_an_uninterrupted_run_does(leak_free, tmp_path, monkeypatch, patience):
+    """Also when patience is no multiple of the steps between two looks at validation."""
+    chosen = small(max_steps=200, patience=patience)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    metrics = train(leak_free, whole, chosen)
+    assert metrics["stopped_early"]
+    interrupt_at(monkeypatch, {16, metrics["steps"] - 2})
+    for resume in (False, True):
+        with pytest.raises(Interrupted):
+            train(leak_free, parts, chosen, RunOptions(resume=resume))
+    train(leak_free, parts, chosen, RunOptions(resume=True))
+    assert final_state(parts) == final_state(whole)
+
+
 def test_two_checkpoints_are_kept_and_a_damaged_one_is_passed_over(leak_free, tmp_path, monkeypatch):
     whole, out = tmp_path / "whole", tmp_path / "model"
     train(leak_free, whole, small())
@@ -136,7 +151,7 @@ def test_early_stopping_keeps_the_best_weights(leak_free, tmp_path):
     found = [
         mean_mrr(scores, questions(leak_free, "valid", kind, 1000, 0), leak_free.items) for kind in ("low", "high")
     ]
-    assert sum(found) / 2 == pytest.approx(best["valid_mrr"], abs=1e-6)
+    assert (found[0] * found[1]) ** 0.5 == pytest.approx(best["valid_mrr"], abs=1e-6)
 
 
 def test_a_finished_run_can_be_extended(leak_free, tmp_path):
@@ -203,6 +218,59 @@ def test_no_space_left_keeps_the_last_checkpoint(leak_free, tmp_path, monkeypatc
     whole = tmp_path / "whole"
     train(leak_free, whole, small())
     assert final_state(out) == final_state(whole)
+
+
+def test_only_a_model_is_replaced(leak_free, tmp_path):
+    for name, content in (("web", '{"name": "my app"}'), ("data", (leak_free.folder / "manifest.json").read_text())):
+        out = tmp_path / name
+        out.mkdir()
+        (out / "manifest.json").write_text(content)
+        for options in (RunOptions(force=True), RunOptions(resume=True)):
+            with pytest.raises(UsageError, match="no model folder"):
+                train(leak_free, out, small(), options)
+        assert (out / "manifest.json").read_text() == content
+    with pytest.raises(UsageError, match="no model folder"):
+        train(leak_free, leak_free.folder, small(), RunOptions(force=True))
+
+
+def test_nothing_is_cleared_before_the_new_run_is_known_to_be_possible(leak_free, tmp_path, monkeypatch):
+    out = tmp_path / "model"
+    interrupt_at(monkeypatch, {5})
+    with pytest.raises(Interrupted):
+        train(leak_free, out, small())
+    folder = tmp_path / "model.training"
+    (folder / "thesis.txt").write_text("mine")
+    monkeypatch.setattr(fit, "questions", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train(leak_free, out, small(), RunOptions(force=True))
+    assert list((folder / "checkpoints").glob("step-*"))
+    monkeypatch.undo()
+    train(leak_free, out, small(max_steps=10), RunOptions(force=True))
+    assert (folder / "thesis.txt").read_text() == "mine"
+
+
+def test_run_json_survives_a_resume_that_fails(leak_free, tmp_path, monkeypatch):
+    out = tmp_path / "model"
+    interrupt_at(monkeypatch, {5})
+    with pytest.raises(Interrupted):
+        train(leak_free, out, small())
+    with pytest.raises(UsageError, match="at step 6 already"):
+        train(leak_free, out, small(max_steps=6), RunOptions(resume=True))
+    run = tmp_path / "model.training" / "run.json"
+    text = run.read_text()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("logirec.folders.os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        train(leak_free, out, small(max_steps=50), RunOptions(resume=True))
+    assert run.read_text() == text
+    monkeypatch.undo()
+    assert train(leak_free, out, small(), RunOptions(resume=True))["steps"] == 40
+    run.write_text("{}")
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        train(leak_free, out, small(), RunOptions(resume=True))
 
 
 def test_a_full_disk_is_a_resource_error(tmp_path, monkeypatch):

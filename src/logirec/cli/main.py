@@ -67,8 +67,9 @@ def _explain(error: Exception) -> int:
     if show is not None and code is not None:  # click's own: unknown option, missing argument
         show()
         return int(code)
-    if isinstance(error, MemoryError | OSError):
-        _say(f"the system refused: {error or type(error).__name__}")
+    out_of_memory = isinstance(error, RuntimeError) and ("out of memory" in str(error) or "allocate" in str(error))
+    if out_of_memory or isinstance(error, MemoryError | OSError):  # torch says it with a RuntimeError
+        _say(f"the system refused: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
         return ResourceError.exit_code
     _say(f"this is a bug in logirec: {type(error).__name__}: {str(error).splitlines()[:1]}; --debug shows where")
     return 1

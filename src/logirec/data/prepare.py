@@ -41,8 +41,8 @@ def prepare(
     """Write the dataset and return its report (the manifest without the file list)."""
     progress = progress or Progress()
     _check_fit(config)
-    check_free(out, force)
-    with hoarding_nothing(), new_folder(out, force) as folder:
+    check_free(out, KIND, force)
+    with hoarding_nothing(), new_folder(out, KIND, force) as folder:
         work = folder / "work"  # inside, so that it is on the same disk and goes when this fails
         work.mkdir()
         with Staging(work, progress) as staging:

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from logirec.data.query_sets import Ragged
+from logirec.errors import InputError
 
 TILE = 1 << 24  # numbers held at once (64 MB in float32)
+MOST_QUERIES = 1024  # asked at once, however few the items: a query has a cost of its own
 
 Scores = Callable[[Ragged], Tensor]  # baskets -> (B, N), higher is better
 
@@ -38,8 +40,9 @@ class Standings(NamedTuple):
 
 def stand(scores: Scores, baskets: Ragged, answers: Ragged, filters: Ragged, items: int, tile: int = TILE) -> Standings:
     parts = []
-    for first in range(0, len(baskets), max(1, tile // items)):
-        queries = np.arange(first, min(first + max(1, tile // items), len(baskets)))
+    step = min(MOST_QUERIES, max(1, tile // items))
+    for first in range(0, len(baskets), step):
+        queries = np.arange(first, min(first + step, len(baskets)))
         with torch.no_grad():
             parts.append(_stand(scores(baskets.take(queries)), answers.take(queries), filters.take(queries), tile))
     if not parts:
@@ -50,23 +53,22 @@ def stand(scores: Scores, baskets: Ragged, answers: Ragged, filters: Ragged, ite
 
 
 def _stand(scores: Tensor, answers: Ragged, filters: Ragged, tile: int) -> Tensor:
-    """(4, answers): better and ties, raw then filtered. Writes into the scores."""
+    """(4, answers): better and ties, raw then filtered."""
+    if scores.isnan().any():
+        raise InputError("scores that are no numbers cannot be ranked")
     owner, answer = _places(answers, scores.device)
+    allowed = torch.ones_like(scores, dtype=torch.bool)
+    allowed[_places(filters, scores.device)] = False
+    allowed[owner, answer] = True
     own = scores[owner, answer]
-    raw = _count(scores, owner, own, tile)
-    scores[_places(filters, scores.device)] = -torch.inf
-    scores[owner, answer] = own
-    return torch.cat((raw, _count(scores, owner, own, tile)))
-
-
-def _count(scores: Tensor, owner: Tensor, own: Tensor, tile: int) -> Tensor:
-    counts = torch.empty(2, len(own), dtype=torch.int64, device=scores.device)
+    counts = torch.empty(4, len(own), dtype=torch.int64, device=scores.device)
     step = max(1, tile // scores.shape[1])
     for start in range(0, len(own), step):
         part = slice(start, start + step)
-        rows, mine = scores[owner[part]], own[part, None]
-        counts[0, part] = (rows > mine).sum(1)
-        counts[1, part] = (rows == mine).sum(1) - 1
+        rows, open_, mine = scores[owner[part]], allowed[owner[part]], own[part, None]
+        better, same = rows > mine, rows == mine
+        counts[0, part], counts[1, part] = better.sum(1), same.sum(1) - 1
+        counts[2, part], counts[3, part] = (better & open_).sum(1), (same & open_).sum(1) - 1
     return counts
 
 

@@ -51,7 +51,8 @@ def all_pairs(query: Beta, items: ItemFeatures) -> Tensor:
 
 def pairwise(query: Beta, items: ItemFeatures) -> Tensor:
     """Divergence of query b from its own items: (B, D) and (B, M, D) -> (B, M)."""
-    products = torch.einsum("bd,bmd->bm", query_features(query), items.weights)
+    with _all_bits():
+        products = torch.einsum("bd,bmd->bm", query_features(query), items.weights)
     return query_offset(query)[:, None] + items.offset + products
 
 

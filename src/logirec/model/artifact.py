@@ -38,12 +38,14 @@ class TrainedModel:
     vocabulary: Vocabulary
     titles: Sequence[str | None]
     metrics: dict[str, Any]
+    dataset_sha256: str  # of the manifest of the dataset it was trained on
 
     @classmethod
     def load(cls, folder: str | Path, device: str | torch.device = "cpu") -> "TrainedModel":
         """Every byte is checked first; anything wrong is an ArtifactError that says what."""
         folder = Path(folder)
-        items = int(read_manifest(folder, KIND, SCHEMA)["items"])
+        manifest = read_manifest(folder, KIND, SCHEMA)
+        items = int(manifest["items"])
         try:
             recipe = Recipe.model_validate(_read(folder / "config.json"))
             vocabulary = Vocabulary(_read(folder / "vocabulary.json"))
@@ -52,11 +54,13 @@ class TrainedModel:
             model.load_state_dict(read_tensors(folder / "weights.safetensors"))
             if not len(vocabulary) == len(titles) == items:
                 raise ValueError(f"{items} items, but {len(vocabulary)} ids and {len(titles)} titles")
+            if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+                raise ValueError("weights that are no numbers")
             metrics = _read(folder / "metrics.json")
         except (ValueError, KeyError, TypeError, RuntimeError, OSError, ValidationError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ArtifactError(f"{folder}: its parts do not fit together ({reason}); make it again") from error
-        return cls(model.to(device).eval(), recipe, vocabulary, titles, metrics)
+        return cls(model.to(device).eval(), recipe, vocabulary, titles, metrics, str(manifest["dataset_sha256"]))
 
 
 def save(
@@ -67,10 +71,11 @@ def save(
     titles: Sequence[str | None],
     metrics: dict[str, Any],
     card: str,
+    dataset_sha256: str,
     beside: Sequence[Path] = (),
     force: bool = False,
 ) -> None:
-    with new_folder(out, force) as work:
+    with new_folder(out, KIND, force) as work:
         write_tensors(weights, work / "weights.safetensors")
         _write(work / "config.json", recipe.model_dump(mode="json"))
         _write(work / "vocabulary.json", list(item_ids))
@@ -79,7 +84,7 @@ def save(
         (work / "README.md").write_text(card, encoding="utf-8")
         for path in beside:
             shutil.copyfile(path, work / path.name)
-        write_manifest(work, KIND, SCHEMA, {"items": len(item_ids)})
+        write_manifest(work, KIND, SCHEMA, {"items": len(item_ids), "dataset_sha256": dataset_sha256})
 
 
 def _write(path: Path, value: object) -> None:

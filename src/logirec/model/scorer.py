@@ -51,8 +51,6 @@ class Scorer:
 
 def _sets(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Baskets as sorted rows without repeats (B, M), filled up with zeros, and their sizes."""
-    if not lengths.all() or lengths.max(initial=0) > MAX_BASKET:
-        raise InputError(f"a basket holds 1 to {MAX_BASKET} items")
     owners = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((values, owners))
     owners, values = owners[order], values[order]
@@ -60,6 +58,8 @@ def _sets(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarr
     new[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
     owners, values = owners[new], values[new]
     sizes = np.bincount(owners, minlength=len(lengths))
+    if not sizes.all() or sizes.max(initial=0) > MAX_BASKET:
+        raise InputError(f"a basket holds 1 to {MAX_BASKET} items")
     starts = np.cumsum(sizes) - sizes
     members = np.zeros((len(lengths), int(sizes.max(initial=1))), dtype=np.int64)
     members[owners, np.arange(len(values)) - starts[owners]] = values

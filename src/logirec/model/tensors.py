@@ -7,6 +7,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from logirec.errors import ArtifactError, ResourceError
+from logirec.folders import umask
 
 
 def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
@@ -14,6 +15,7 @@ def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     except SafetensorError as error:  # its way of saying that the disk is full
         raise ResourceError(f"{path.name} cannot be written ({error}); make room and --resume") from error
+    path.chmod(0o666 & ~umask())  # safetensors keeps it to its owner; a model is for whoever serves it
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

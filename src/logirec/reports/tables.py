@@ -91,6 +91,8 @@ def show_evaluation(report: dict[str, Any]) -> None:
                 cells = [f"{found[metric]:.3f}" for metric in METRICS.values()]
                 groups.add_row(f"{kind}: {by.replace('_', ' ')}", name, f"{found['queries']:,}", *cells)
     console.print(groups)
+    if not report.get("trained_on_this_dataset", True):
+        console.print("trained on another dataset: its training links may be among the test answers here", style="bold")
     if "asymmetry" in report:
         found = report["asymmetry"]
         error = f" ± {found['standard_error']:.4f} from {found['pairs']:,} pairs" if found["pairs"] else ", exact"

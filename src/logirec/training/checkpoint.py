@@ -32,7 +32,7 @@ def save(folder: Path, state: TrainingState, tensors: dict[str, Tensor]) -> None
     out = folder / f"step-{state.step:09d}"
     if out.exists():
         return
-    with new_folder(out, force=False) as work:
+    with new_folder(out, KIND, force=False) as work:
         write_tensors(tensors, work / TENSORS)
         (work / STATE).write_text(json.dumps(asdict(state)) + "\n", encoding="utf-8")
         write_manifest(work, KIND, SCHEMA, {"step": state.step})

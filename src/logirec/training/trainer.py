@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from logirec.config import TrainConfig
-from logirec.errors import Diverged, Interrupted
+from logirec.errors import Diverged, Interrupted, UsageError
 from logirec.progress import Task
 from logirec.training import checkpoint
 from logirec.training.checkpoint import TrainingState
@@ -49,12 +49,14 @@ def train(
         state, tensors = saved
         stepper.restore(tensors)
         best = {name[5:]: tensor.to(stepper.device) for name, tensor in tensors.items() if name.startswith("best.")}
+    if state.step >= config.max_steps and (not state.history or state.history[-1]["step"] != state.step):
+        raise UsageError(f"--resume: the run is at step {state.step} already; give it more --max-steps")
     _rewrite_history(folder, state)
     task.advance(state.step)
 
     def save() -> None:
         if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
-            raise Diverged(_advice(checkpoints, state.step))  # the loss would only say so after the next step
+            raise Diverged(_advice(state.step))  # the loss would only say so after the next step
         checkpoint.save(checkpoints, state, {**stepper.tensors(), **{f"best.{n}": t for n, t in best.items()}})
 
     look_every = LOOK_EVERY[stepper.device.type]
@@ -71,7 +73,7 @@ def train(
                 continue
             loss = float(stepper.loss_sum) / state.summed
             if not math.isfinite(loss):
-                raise Diverged(_advice(checkpoints, state.step))
+                raise Diverged(_advice(state.step))
             rate = (state.step - first) / (time.monotonic() - started)
             task.advance(state.step - looked, _note(loss, state, rate))
             looked = state.step
@@ -105,7 +107,10 @@ def train(
 
 
 def _stalled(state: TrainingState, config: TrainConfig) -> bool:
-    return 0 < config.patience <= state.step - state.best_step and bool(state.history)
+    """As of the last look at validation, so that a resumed run stops where an uninterrupted one does."""
+    if not state.history or not config.patience:
+        return False
+    return bool(state.history[-1]["step"] - state.best_step >= config.patience)
 
 
 def _copy(model: torch.nn.Module) -> dict[str, Tensor]:
@@ -117,9 +122,8 @@ def _note(loss: float, state: TrainingState, rate: float) -> str:
     return f"loss {loss:.3f}{valid}  {rate:.1f} steps/s"
 
 
-def _advice(checkpoints: Path, step: int) -> str:
-    again = "add --force to start over" if not any(checkpoints.glob("step-*")) else "--resume goes on from before it"
-    return f"the loss is no number any more at step {step}; lower --set training.learning_rate, or {again}"
+def _advice(step: int) -> str:
+    return f"the loss is no number any more at step {step}; lower --set training.learning_rate and add --force"
 
 
 def _rewrite_history(folder: Path, state: TrainingState) -> None:
