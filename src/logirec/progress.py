@@ -70,7 +70,7 @@ class Bars(Progress):
         )
         from rich.progress import Progress as RichProgress
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), TaskProgressColumn())
         times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
         with RichProgress(*columns, *times, console=Console(stderr=True)) as bars:
             handle = bars.add_task(name, total=total, note="")

@@ -28,9 +28,9 @@ def draw_curves(history: list[dict[str, Any]], path: Path) -> None:
         below.plot(steps, [record[key] for record in history], styles[name], color=COLOURS[name], label=label)
     best = max(history, key=lambda record: float(record["valid_mrr"]))
     below.axvline(best["step"], color="#999999", linewidth=1)
-    below.annotate(
-        f"best: step {best['step']:,}", (best["step"], below.get_ylim()[0]), xytext=(4, 4), textcoords="offset points"
-    )
+    left = best["step"] < (steps[0] + steps[-1]) / 2  # the label goes where there is room
+    place = {"xytext": (4 if left else -4, 4), "textcoords": "offset points", "ha": "left" if left else "right"}
+    below.annotate(f"best: step {best['step']:,}", (best["step"], below.get_ylim()[0]), **place)
     below.set_ylabel("validation MRR (filtered)")
     below.set_xlabel("step")
     below.legend()

@@ -118,8 +118,8 @@ def _copy(model: torch.nn.Module) -> dict[str, Tensor]:
 
 
 def _note(loss: float, state: TrainingState, rate: float) -> str:
-    valid = f"  valid MRR {state.history[-1]['valid_mrr']:.3f} (best {state.best:.3f})" if state.history else ""
-    return f"loss {loss:.3f}{valid}  {rate:.1f} steps/s"
+    valid = f" valid MRR {state.history[-1]['valid_mrr']:.3f} best {state.best:.3f}" if state.history else ""
+    return f"loss {loss:.3f}{valid} {rate:.3g}/s"
 
 
 def _advice(step: int) -> str:
