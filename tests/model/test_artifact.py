@@ -119,6 +119,12 @@ def test_parts_that_do_not_fit_are_refused_even_with_a_right_manifest(saved, tmp
     for name, change in changes.items():
         with pytest.raises(ArtifactError, match="do not fit together"):
             TrainedModel.load(rewritten(name, change))
+    lacking = tmp_path / "lacking"
+    shutil.copytree(saved, lacking)
+    (lacking / MANIFEST).unlink()
+    write_manifest(lacking, artifact.KIND, artifact.SCHEMA, {"items": len(IDS)})
+    with pytest.raises(ArtifactError, match="do not fit together"):
+        TrainedModel.load(lacking)
 
 
 def test_another_schema_and_another_kind_are_refused(saved, tmp_path, monkeypatch, leak_free):

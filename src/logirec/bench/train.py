@@ -63,7 +63,8 @@ def _literal_seconds(data: Dataset, device: torch.device, steps: int) -> float:
 
     def take(step: int) -> None:
         stepper.draws.manual_seed(step)
-        stepper.rate.fill_(1e-4), stepper.item_rate.fill_(1e-4)
+        stepper.rate.fill_(stepper.config.learning_rate)
+        stepper.item_rate.fill_(stepper.config.learning_rate)
         stepper.optimizer.zero_grad(set_to_none=True)
         literal.step_loss(stepper.model, stepper.parts, stepper.config, stepper.draws).backward()  # type: ignore[no-untyped-call]
         stepper.optimizer.step()

@@ -26,9 +26,6 @@ class ItemFeatures(NamedTuple):
     weights: Tensor  # (..., 2D)
     offset: Tensor  # (...,)
 
-    def rows(self, rows: Tensor) -> "ItemFeatures":
-        return ItemFeatures(torch.nn.functional.embedding(rows, self.weights), self.offset[rows])
-
 
 def item_features(items: Beta) -> ItemFeatures:
     return ItemFeatures(*_ItemFeatures.apply(items.alpha, items.beta))  # type: ignore[no-untyped-call]

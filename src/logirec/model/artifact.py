@@ -45,8 +45,8 @@ class TrainedModel:
         """Every byte is checked first; anything wrong is an ArtifactError that says what."""
         folder = Path(folder)
         manifest = read_manifest(folder, KIND, SCHEMA)
-        items = int(manifest["items"])
         try:
+            items, dataset_sha256 = int(manifest["items"]), str(manifest["dataset_sha256"])
             recipe = Recipe.model_validate(_read(folder / "config.json"))
             vocabulary = Vocabulary(_read(folder / "vocabulary.json"))
             titles = _read(folder / "titles.json")
@@ -60,7 +60,7 @@ class TrainedModel:
         except (ValueError, KeyError, TypeError, RuntimeError, OSError, ValidationError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ArtifactError(f"{folder}: its parts do not fit together ({reason}); make it again") from error
-        return cls(model.to(device).eval(), recipe, vocabulary, titles, metrics, str(manifest["dataset_sha256"]))
+        return cls(model.to(device), recipe, vocabulary, titles, metrics, dataset_sha256)
 
 
 def save(

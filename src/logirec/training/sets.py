@@ -38,9 +38,10 @@ def _of_size(
     at = starts[target][:, None] + (draws.random((count, size)) * sources[target][:, None]).astype(np.int64)
     members = np.sort(into.target[at], axis=1)
     members = np.unique(members[(np.diff(members, axis=1) > 0).all(axis=1)], axis=0)
-    common = matrix(links, items)[members[:, 0]]
+    linked = matrix(links, items)
+    common = linked[members[:, 0]]
     for column in members.T[1:]:
-        common = common.multiply(matrix(links, items)[column])
+        common = common.multiply(linked[column])
     common = common.tocsr()
     common.sort_indices()
     answers = Ragged(common.indptr, common.indices.astype(np.int32))

@@ -110,8 +110,9 @@ class Stepper:
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         with torch.no_grad():
-            for mean, parameter in zip(self.mean, self.model.parameters(), strict=False):
-                mean.lerp_(parameter, self.towards)
+            if self.mean:
+                for mean, parameter in zip(self.mean, self.model.parameters(), strict=True):
+                    mean.lerp_(parameter, self.towards)
             self.loss_sum += loss.detach()
 
     @contextmanager
