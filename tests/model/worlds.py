@@ -24,7 +24,7 @@ def small_model(preset: str = "paper", items: int = ITEMS, seed: int = 1, **chan
 
 
 def random_table(
-    shape: Shape, size: int, queries: int = 25, items: int = ITEMS, seed: int = 2, substitutes=None
+    shape: Shape, size: int, queries: int = 25, items: int = ITEMS, seed: int = 2, device: str = "cpu"
 ) -> QueryTable:
     random = np.random.default_rng(seed)
     members = [np.sort(random.choice(items, size, replace=False)) for _ in range(queries)]
@@ -33,4 +33,4 @@ def random_table(
     def lists(rows):
         return ragged(np.repeat(np.arange(queries), [len(r) for r in rows]), np.concatenate(rows), queries)
 
-    return QueryTable(shape, lists(members), lists(answers), items, torch.device("cpu"))
+    return QueryTable(shape, lists(members), lists(answers), items, torch.device(device))
