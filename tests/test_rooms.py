@@ -28,16 +28,28 @@ FORBIDDEN = {
     },
     "model": {"data", "training", "evaluation", "baselines", "index", "recommender", "service", "cli", "reports"},
     "training": {"index", "evaluation", "baselines", "recommender", "service", "cli", "reports"},
-    "evaluation": {"model", "training", "baselines", "index", "recommender", "service", "cli", "reports"},
-    "baselines": {"training", "recommender", "service", "cli", "reports"},
+    "evaluation": {"model", "training", "baselines", "compare", "index", "recommender", "service", "cli", "reports"},
+    "baselines": {"training", "model", "evaluation", "compare", "recommender", "service", "cli", "reports"},
     "bench": {"service", "cli", "reports"},
     "service": {"training", "data", "baselines", "cli"},
     "recommender": {"training", "data", "service", "cli"},
+    "compare": {"cli", "service", "reports"},
     "reports": {"cli", "service"},
 }
 # A library is imported in its rooms only; a machine with a GPU often has no more than torch, numpy and scipy.
 LIBRARY_ROOMS = {
-    "torch": {"bench", "fit", "logic", "model", "training", "evaluation", "baselines", "index", "recommender"},
+    "torch": {
+        "bench",
+        "compare",
+        "fit",
+        "logic",
+        "model",
+        "training",
+        "evaluation",
+        "baselines",
+        "index",
+        "recommender",
+    },
     "duckdb": {"data"},
     "pyarrow": {"data"},
     "msgspec": {"data"},
@@ -46,6 +58,7 @@ LIBRARY_ROOMS = {
     "uvicorn": {"service"},
     "faiss": {"index"},
     "matplotlib": {"reports"},
+    "implicit": {"baselines"},
     "typer": {"cli"},
 }
 # What training and evaluation take from the data room must import without DuckDB and Arrow.

@@ -87,8 +87,8 @@ class ModelConfig(Settings):
     """A learnt scale of the divergence."""
     scale_start: Annotated[float, Field(gt=0, le=100)] = 0.3
     """The scale before training."""
-    each_member: bool = True
-    """A set's query intersects the projections of its members with the projection of their summary."""
+    sets: Literal["summary", "members", "both"] = "both"
+    """A set's query is the projection of its summary, the intersection of its members' projections, or of all these."""
     item_spread: Annotated[float, Field(gt=0, le=10)] = 0.155
     """Embeddings start uniformly within this distance of Beta(1, 1)."""
 
@@ -157,7 +157,7 @@ _PAPER: dict[str, dict[str, object]] = {
         "dropout": 0.0,
         "item_bias": False,
         "temperature": False,
-        "each_member": False,
+        "sets": "summary",
         "item_spread": (60 + 2) / 400,
     },
     "training": {

@@ -37,6 +37,29 @@ def test_sampled_agrees_with_exact_within_its_error():
     assert abs(sampled.degree - exact.degree) < 4 * sampled.standard_error
 
 
+def by_definition_over_pairs(table: torch.Tensor) -> float:
+    joint = table.double().fill_diagonal_(-torch.inf).exp()
+    joint = joint / joint.sum()
+    return sum(abs(float(joint[q, p] - joint[p, q])) for q in range(len(table)) for p in range(q))
+
+
+@pytest.mark.parametrize("scale", [0.1, 5.0])
+def test_a_score_that_is_the_same_both_ways_has_none_when_normalised_over_pairs(scale):
+    vectors = torch.randn(300, 8, generator=torch.Generator().manual_seed(2)) * scale
+    scores = table_scores(vectors @ vectors.T)
+    assert degree_of_asymmetry(scores, 300, pairwise=True).degree < 1e-6
+    assert degree_of_asymmetry(scores, 300, pairwise=True, exact_up_to=10, draws=2000).degree < 1e-6
+    assert degree_of_asymmetry(scores, 300).degree > 1e-4  # its normaliser alone looks like direction
+
+
+def test_pairwise_equals_its_definition_and_the_sampled_agrees():
+    table = torch.randn(200, 200, generator=torch.Generator().manual_seed(3))
+    exact = degree_of_asymmetry(table_scores(table), 200, pairwise=True)
+    assert exact.degree == pytest.approx(by_definition_over_pairs(table.clone()), rel=1e-9)
+    sampled = degree_of_asymmetry(table_scores(table), 200, pairwise=True, exact_up_to=10, draws=5000)
+    assert abs(sampled.degree - exact.degree) < 4 * sampled.standard_error < 0.1
+
+
 def test_a_model_that_treats_all_items_alike_in_both_directions_has_none():
     """Equal scores everywhere: P(p|q) = P(q|p)."""
     found = degree_of_asymmetry(lambda b: torch.zeros(len(b), 20), 20)

@@ -1,21 +1,22 @@
-"""How many items of the basket have a known link to it: no model at all."""
+"""How many items of the basket have a known link to it, then how popular it is: no model at all."""
+
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from logirec.baselines.base import Ask, LinkBaseline
+from logirec.baselines.popularity import popularity
+from logirec.baselines.rows import co_purchases
 from logirec.data.dataset import Dataset
-from logirec.data.query_sets import Ragged, targets_of
-from logirec.relation import Relation
 
 
-class Lookup:
-    def fit(self, dataset: Dataset) -> "Lookup":
-        self.links, self.items = dataset.graph().links[Relation.CO_PURCHASE], dataset.items
-        return self
+class Lookup(LinkBaseline):
+    def learn(self, dataset: Dataset, reverse: bool) -> Ask:
+        links, popular = co_purchases(dataset, reverse), popularity(dataset)
+        below_one = popular / (1 + popular.max())
 
-    def scores(self, baskets: Ragged) -> Tensor:
-        linked = targets_of(self.links, self.items, baskets.values)
-        rows = torch.from_numpy(baskets.owners[linked.owners])
-        table = torch.zeros(len(baskets), self.items)
-        table.index_put_((rows, torch.from_numpy(linked.values).long()), torch.ones(()), accumulate=True)
-        return table
+        def ask(baskets: Any) -> Tensor:
+            return torch.from_numpy((baskets @ links).toarray()) + below_one
+
+        return ask

@@ -7,7 +7,7 @@ import traceback
 
 import typer
 
-from logirec.cli import audit, bench, demo, evaluate, prepare, train
+from logirec.cli import audit, bench, compare, demo, evaluate, prepare, train
 from logirec.errors import Interrupted, LogiRecError, ResourceError
 
 INTERRUPTED = Interrupted.exit_code
@@ -24,6 +24,7 @@ app.command("prepare")(prepare.command)
 app.command("audit")(audit.command)
 app.command("train")(train.command)
 app.command("evaluate")(evaluate.command)
+app.command("compare")(compare.command)
 app.add_typer(bench.app, name="bench")
 
 

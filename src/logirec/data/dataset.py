@@ -57,6 +57,11 @@ class Dataset:
     def items(self) -> int:
         return int(self.manifest["items"])
 
+    @property
+    def sets_run_backwards(self) -> bool:
+        """Whether a high-order answer links to the members, not they to it (the released data)."""
+        return "direction" in self.manifest["notes"]
+
     @cached_property
     def vocabulary(self) -> Vocabulary:
         return Vocabulary(self._read("items.parquet", ["item_id"]).column(0).to_pylist())

@@ -59,23 +59,28 @@ def evaluate(
     scores: Scores, dataset: "Dataset", stage: Stage = "test", most: int | None = None, seed: int = 0
 ) -> dict[str, Any]:
     """low|high -> filtered|raw -> metrics, `queries`, `intervals`; filtered also by groups of queries and answers."""
-    popularity = np.bincount(dataset.graph().links[Relation.CO_PURCHASE].target, minlength=dataset.items)
-    report: dict[str, Any] = {}
-    for kind in KINDS:
-        asked = questions(dataset, stage, kind, most, seed)
-        if not len(asked.queries):
-            report[kind] = {}
-            continue
-        found = standings(scores, asked, dataset.items)
-        answers = asked.queries.answers
-        report[kind] = {
-            "filtered": {
-                **_summary(found.filtered, answers, seed),
-                "groups": _groups(found.filtered, asked.queries, popularity),
-            },
-            "raw": _summary(found.raw, answers, seed),
-        }
-    return report
+    popularity = link_popularity(dataset)
+    return {
+        kind: report(standings(scores, asked, dataset.items), asked, popularity, seed)
+        for kind, asked in ((kind, questions(dataset, stage, kind, most, seed)) for kind in KINDS)
+    }
+
+
+def link_popularity(dataset: "Dataset") -> np.ndarray:
+    """How many training links lead to each item."""
+    return np.bincount(dataset.graph().links[Relation.CO_PURCHASE].target, minlength=dataset.items)
+
+
+def report(found: Standings, asked: Questions, popularity: np.ndarray, seed: int = 0) -> dict[str, Any]:
+    """What `evaluate` says of one kind of query."""
+    if not len(asked.queries):
+        return {}
+    answers = asked.queries.answers
+    groups = _groups(found.filtered, asked.queries, popularity)
+    return {
+        "filtered": {**_summary(found.filtered, answers, seed), "groups": groups},
+        "raw": _summary(found.raw, answers, seed),
+    }
 
 
 def _summary(standing: Standing, answers: Ragged, seed: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from logirec.model.logirec import LogiRec
 from logirec.model.tensors import read_tensors, write_tensors
 from logirec.vocabulary import Vocabulary
 
-KIND, SCHEMA = "model", 1
+KIND, SCHEMA = "model", 2
 
 
 @dataclass(frozen=True)

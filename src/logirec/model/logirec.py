@@ -97,12 +97,14 @@ class LogiRec(nn.Module):
         return [self._combine(a, result) for a, result in zip(asked, moved, strict=True)]
 
     def _move(self, asked: Asked, basket: Beta) -> Move:
-        """What the projection is asked for. A set is summed up by attention; `each_member` adds its members."""
+        """What the projection is asked for: of a set its summary by attention, its members, or both."""
         if asked.shape == Shape.HIGH:
-            summary = self._intersect(basket, asked.present)
-            if self.config.each_member:
-                summary = Beta(*(torch.cat((s, b.flatten(0, 1))) for s, b in zip(summary, basket, strict=True)))
-            return Move(summary, (Relation.CO_PURCHASE,))
+            parts = []
+            if self.config.sets != "members":
+                parts.append(self._intersect(basket, asked.present))
+            if self.config.sets != "summary":
+                parts.append(Beta(*(p.flatten(0, 1) for p in basket)))
+            return Move(Beta(*map(torch.cat, zip(*parts, strict=True))), (Relation.CO_PURCHASE,))
         anchors = Beta(*(p[:, 0] for p in basket))
         if asked.shape == Shape.LOW:
             return Move(anchors, (Relation.CO_PURCHASE, Relation.CO_VIEW))
@@ -112,10 +114,12 @@ class LogiRec(nn.Module):
         if asked.shape == Shape.LOW:
             bought, viewed = moved
             return self._intersect(stack([bought, negation(viewed)]))
-        if asked.shape == Shape.HIGH and self.config.each_member:
+        if asked.shape == Shape.HIGH and self.config.sets != "summary":
             count, size = asked.members.shape
-            summary_first = [torch.cat((p[:count, None], p[count:].view(count, size, -1)), dim=1) for p in moved[0]]
             present = asked.present
+            if self.config.sets == "members":
+                return self._intersect(Beta(*(p.view(count, size, -1) for p in moved[0])), present)
+            summary_first = [torch.cat((p[:count, None], p[count:].view(count, size, -1)), dim=1) for p in moved[0]]
             if present is not None:
                 present = torch.cat((present.new_ones(count, 1), present), dim=1)
             return self._intersect(Beta(*summary_first), present)

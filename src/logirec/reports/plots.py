@@ -39,3 +39,127 @@ def draw_curves(history: list[dict[str, Any]], path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+# Comparisons -------------------------------------------------------------------------------------------------------
+
+_NAMED = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+_MARKS = ["o", "s", "^", "D", "v", "P", "X"]
+_KS = (1, 3, 5, 10, 20)
+_KIND_WORDS = {"low": "one item asked", "high": "sets asked"}
+OURS = "logirec"
+
+
+def draw_hits(result: dict[str, Any], path: Path) -> None:
+    """Hit@k over k, the best models named, the others in grey."""
+    kinds = _kinds(result)
+    figure, axes = plt.subplots(1, len(kinds), figsize=(5.5 * len(kinds), 4.5), layout="constrained", squeeze=False)
+    named = _best(result, kinds)
+    for axis, kind in zip(axes[0], kinds, strict=True):
+        for name, found in result["models"].items():
+            if not found.get(kind):
+                continue
+            hits = [found[kind]["filtered"][f"hit@{k}"] for k in _KS]
+            if name in named:
+                at = named.index(name)
+                axis.plot(_KS, hits, color=_NAMED[at], marker=_MARKS[at], label=name, zorder=3)
+            else:
+                axis.plot(_KS, hits, color="#bbbbbb", linewidth=1)
+        axis.set_xscale("log")
+        axis.set_xticks(_KS, [str(k) for k in _KS])
+        axis.minorticks_off()
+        axis.set(title=_KIND_WORDS[kind], xlabel="k", ylabel="Hit@k, filtered", ylim=(0, None))
+        _plain(axis)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    handles.append(plt.Line2D([], [], color="#bbbbbb", linewidth=1))
+    figure.legend(handles, [*labels, "others"], loc="outside lower center", ncols=4, frameon=False)
+    _save(figure, path)
+
+
+def draw_asymmetry(result: dict[str, Any], path: Path) -> None:
+    """Degree of asymmetry against Hit@3, NDCG@3 and MRR for one item, a labelled point per model."""
+    kind = "low" if "low" in _kinds(result) else "high"
+    metrics = {"Hit@3": "hit@3", "NDCG@3": "ndcg@3", "MRR": "mrr"}
+    figure, axes = plt.subplots(3, 1, figsize=(8, 13), layout="constrained")
+    for axis, (title, metric) in zip(axes, metrics.items(), strict=True):
+        points = {
+            name: (found["asymmetry"]["degree"], found[kind]["filtered"][metric])
+            for name, found in result["models"].items()
+            if found.get(kind)
+        }
+        axis.set(xlabel="degree of asymmetry", ylabel=f"{title}, filtered", xlim=(-0.05, 1.05))
+        _scatter(axis, points)
+    _save(figure, path)
+
+
+def draw_costs(result: dict[str, Any], path: Path) -> None:
+    """Seconds to fit against MRR."""
+    kinds = _kinds(result)
+    figure, axes = plt.subplots(len(kinds), 1, figsize=(8, 4.5 * len(kinds)), layout="constrained", squeeze=False)
+    for axis, kind in zip(axes[:, 0], kinds, strict=True):
+        points = {
+            name: (max(0.001, found["fit_seconds"]), found[kind]["filtered"]["mrr"])
+            for name, found in result["models"].items()
+            if found.get(kind)
+        }
+        axis.set_xscale("log")
+        axis.set(title=_KIND_WORDS[kind], xlabel="seconds to fit, log scale", ylabel="MRR, filtered")
+        _scatter(axis, points)
+    _save(figure, path)
+
+
+def _kinds(result: dict[str, Any]) -> list[str]:
+    return [kind for kind in ("low", "high") if any(found.get(kind) for found in result["models"].values())]
+
+
+def _best(result: dict[str, Any], kinds: list[str]) -> list[str]:
+    """The models that are named where there are too many: best in MRR over the kinds."""
+    models = result["models"]
+    total = {name: sum(found[k]["filtered"]["mrr"] for k in kinds if found.get(k)) for name, found in models.items()}
+    return sorted(total, key=lambda name: -float(total[name]))[: len(_NAMED)]
+
+
+def _scatter(axis: Any, points: dict[str, tuple[float, float]]) -> None:
+    """Ours as squares, the others as circles; each label where it covers no other."""
+    for name, (x, y) in points.items():
+        ours = name.startswith(OURS)
+        axis.plot(x, y, "s" if ours else "o", color="#D55E00" if ours else "#0072B2", markersize=7, zorder=3)
+    axis.margins(0.12)
+    _plain(axis)
+    axis.figure.canvas.draw()
+    renderer = axis.figure.canvas.get_renderer()
+    taken = [_box(*axis.transData.transform(point)) for point in points.values()]
+    around = [(9, 0, "left"), (-9, 0, "right"), (0, 11, "center"), (0, -11, "center")]
+    around += [
+        (s * 9, v * step, "left" if s > 0 else "right") for step in (14, 26, 38, 50) for v in (1, -1) for s in (1, -1)
+    ]
+    for name, point in sorted(points.items(), key=lambda item: -item[1][1]):
+        for x, y, side in around:
+            label = axis.annotate(
+                name, point, xytext=(x, y), textcoords="offset points", ha=side, va="center", fontsize=8
+            )
+            box = label.get_window_extent(renderer)
+            if not any(box.overlaps(other) for other in taken) and axis.get_window_extent(renderer).contains(
+                box.x1, box.y1
+            ):
+                break
+            label.remove()
+        else:
+            label = axis.annotate(name, point, xytext=(9, 0), textcoords="offset points", va="center", fontsize=8)
+            box = label.get_window_extent(renderer)
+        taken.append(box)
+
+
+def _box(x: float, y: float, around: float = 5) -> Any:
+    return matplotlib.transforms.Bbox.from_extents(x - around, y - around, x + around, y + around)
+
+
+def _plain(axis: Any) -> None:
+    axis.grid(alpha=0.3)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _save(figure: Any, path: Path) -> None:
+    with matplotlib.rc_context({"svg.hashsalt": "logirec", "svg.fonttype": "none"}):  # the same bytes every time
+        figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)

@@ -134,6 +134,55 @@ def show_comparison(reports: dict[str, dict[str, Any]]) -> None:
     _console().print(table)
 
 
+def show_names(says: dict[str, str]) -> None:
+    table = Table("model", "what it is")
+    for name, line in says.items():
+        table.add_row(name, line)
+    _console().print(table)
+
+
+def show_leaderboard(result: dict[str, Any]) -> None:
+    """Filtered, best first; the difference is from the best baseline, paired by query."""
+    console = _console()
+    for kind in ("low", "high"):
+        ranked = by_mrr(result, kind)
+        if not ranked:
+            continue
+        queries = result["models"][ranked[0]][kind]["filtered"]["queries"]
+        table = Table(title=f"{kind}, filtered, {queries:,} queries", title_justify="left")
+        table.add_column("model", no_wrap=True)
+        for column in (*METRICS, "95 % of MRR", "MRR, from the best baseline", "fit", "ms/query"):
+            table.add_column(column, justify="right")
+        for name in ranked:
+            found = result["models"][name]
+            values = found[kind]["filtered"]
+            low, high = values["intervals"]["mrr"]
+            cells = [f"{values[metric]:.3f}" for metric in METRICS.values()]
+            cost = (f"{found['fit_seconds']:.1f} s", f"{found['scoring_ms_per_query']:.2f}")
+            table.add_row(name, *cells, f"{low:.3f}-{high:.3f}", difference(result, kind, name), *cost)
+        console.print(table)
+    for name, why in result["left_out"].items():
+        console.print(f"{name}: {why}")
+
+
+def by_mrr(result: dict[str, Any], kind: str) -> list[str]:
+    """Models with figures of that kind, best first."""
+    have = [name for name, found in result["models"].items() if found.get(kind)]
+    return sorted(have, key=lambda name: -float(result["models"][name][kind]["filtered"]["mrr"]))
+
+
+def difference(result: dict[str, Any], kind: str, name: str, ranking: str = "filtered", metric: str = "mrr") -> str:
+    """+.012 (+.003 to +.021) against the best baseline, or nothing for that one itself."""
+    paired = result["against_best_baseline"].get(kind, {}).get(ranking, {}).get(metric)
+    if paired is None:
+        return ""
+    if name == paired["best"]:
+        return "the best baseline"
+    found = paired["differences"][name]
+    low, high = found["interval"]
+    return f"{found['difference']:+.3f} ({low:+.3f} to {high:+.3f})"
+
+
 def show_recommendations(heading: str, examples: Sequence[Recommended]) -> None:
     table = Table("basket", "goes well with it", "planted", title=heading, title_justify="left")
     for example in examples:

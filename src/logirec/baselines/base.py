@@ -1,0 +1,117 @@
+"""What every baseline is, and what they share.
+
+A basket's score is the sum over its members unless a model has better.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from logirec.data.dataset import Dataset
+from logirec.data.graph import matrix
+from logirec.data.query_sets import Ragged
+from logirec.errors import InputError
+from logirec.relation import Relation
+
+
+class Baseline(Protocol):
+    """Settings go into the constructor. Higher scores are better; they need not be probabilities."""
+
+    def fit(self, dataset: Dataset) -> Self: ...
+
+    def scores(self, baskets: Ragged) -> Tensor: ...  # (B, N)
+
+
+class Unsuited(InputError):
+    """The dataset has nothing that this baseline could learn from."""
+
+
+class NeedsInteractions(Unsuited):
+    def __init__(self) -> None:
+        super().__init__("needs user interactions, which this dataset is without; `prepare --interactions FILE`")
+
+
+def members(baskets: Ragged, items: int) -> Any:
+    """(B, N) sparse: 1 where an item is in the basket, however often it is named."""
+    ones = np.ones(len(baskets.values), dtype=np.float32)
+    shape = (len(baskets), items)
+    table = sparse.csr_array((ones, baskets.values, baskets.offsets), shape=shape, copy=True)  # it is sorted in place
+    table.sum_duplicates()
+    table.data[:] = 1
+    return table
+
+
+def summed(vectors: Tensor, baskets: Ragged) -> Tensor:
+    """(B, D): the sum of the vectors of each basket's members."""
+    table = members(baskets, len(vectors))
+    rows, starts = (torch.from_numpy(a.astype(np.int64)).to(vectors.device) for a in (table.indices, table.indptr))
+    return embedding_bag(rows, vectors, starts, mode="sum", include_last_offset=True)
+
+
+def interactions_of(dataset: Dataset) -> dict[str, np.ndarray]:
+    found = dataset.interactions()
+    if found is None or not len(found["user"]):
+        raise NeedsInteractions
+    return found
+
+
+def user_items(dataset: Dataset) -> Any:
+    """(users, N) sparse: 1 where a user had to do with an item."""
+    found = interactions_of(dataset)
+    users = int(found["user"].max()) + 1
+    ones = np.ones(len(found["user"]), dtype=np.float32)
+    table = sparse.csr_array((ones, (found["user"], found["item"])), shape=(users, dataset.items))
+    table.sum_duplicates()
+    table.data[:] = 1
+    return table
+
+
+class ItemVectors:
+    """The score of two items is the product of their vectors: the same both ways."""
+
+    pairwise = True  # a property of the pair: see evaluation.asymmetry
+
+    def __init__(self, vectors: Tensor) -> None:
+        self.vectors = vectors  # (N, D)
+
+    def scores(self, baskets: Ragged) -> Tensor:
+        return summed(self.vectors, baskets) @ self.vectors.T
+
+
+Ask = Callable[[Any], Tensor]  # baskets, (B, N) sparse -> scores (B, N)
+
+
+class LinkBaseline(ABC):
+    """Learns from links or orders. For one item alone, what is viewed with it (a substitute) comes last.
+
+    Where the dataset's sets run against their links (the released data), sets are learnt from the links reversed.
+    """
+
+    def fit(self, dataset: Dataset) -> Self:
+        self.items = dataset.items
+        self.views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items)
+        self.low = self.learn(dataset, reverse=False)
+        self.high = self.learn(dataset, reverse=True) if dataset.sets_run_backwards else self.low
+        return self
+
+    @abstractmethod
+    def learn(self, dataset: Dataset, reverse: bool) -> Ask: ...
+
+    def scores(self, baskets: Ragged) -> Tensor:
+        asked = members(baskets, self.items)
+        single = np.diff(asked.indptr) == 1
+        if self.low is self.high or single.all():
+            table = self.low(asked)
+        else:
+            table = self.high(asked)
+            if single.any():
+                table[torch.from_numpy(np.flatnonzero(single)).to(table.device)] = self.low(asked[single])
+        owners, viewed = (asked * single[:, None].astype(np.float32) @ self.views).nonzero()
+        table[torch.from_numpy(owners).long(), torch.from_numpy(viewed).long()] = -torch.inf
+        return table

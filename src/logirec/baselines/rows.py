@@ -1,0 +1,56 @@
+"""What occurs together: the rows that most baselines learn from."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from logirec.data.dataset import Dataset
+from logirec.data.graph import matrix
+from logirec.relation import Relation
+
+
+class Rows(NamedTuple):
+    """A row per training order or, where the dataset has links alone, per item: what is bought with it."""
+
+    table: Any  # (T, N) sparse
+    by_item: bool  # row i is item i's
+
+    def of(self, baskets: Any) -> Any:
+        """What a basket asks with: itself, or the rows of its members."""
+        return baskets @ self.table if self.by_item else baskets
+
+
+def co_purchases(dataset: Dataset, reverse: bool = False) -> Any:
+    """(N, N) sparse: 1 from an item to what is bought with it; reversed, from there."""
+    table = matrix(dataset.graph().links[Relation.CO_PURCHASE], dataset.items).astype(np.float32)
+    return table.T.tocsr() if reverse else table
+
+
+def rows(dataset: Dataset, reverse: bool = False, itself: bool = True) -> Rows:
+    """`itself`: an item's row holds the item too, as an order would."""
+    orders = dataset.baskets()
+    if orders is not None:
+        ones = np.ones(len(orders.values), dtype=np.float32)
+        return Rows(sparse.csr_array((ones, orders.values, orders.offsets), (len(orders), dataset.items)), False)
+    return Rows(with_itself(co_purchases(dataset, reverse)) if itself else co_purchases(dataset, reverse), True)
+
+
+def with_itself(table: Any) -> Any:
+    return (table + sparse.eye_array(table.shape[0], dtype=np.float32)).tocsr()
+
+
+def scaled(table: Any, power: float) -> Any:
+    """Rows divided by a power of their length: 0.5 makes rows of ones unit vectors."""
+    lengths = np.maximum(table.sum(axis=1), 1).astype(np.float32)
+    return sparse.diags_array(lengths**-power).astype(np.float32) @ table
+
+
+def strongest(table: Any, most: int) -> Any:
+    """The largest entries of each row."""
+    table = table.tocsr()
+    owners = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    order = np.lexsort((table.indices, -table.data, owners))  # ties by row: the same everywhere
+    place = np.arange(len(order)) - np.repeat(table.indptr[:-1], np.diff(table.indptr))
+    kept = order[place < most]
+    return sparse.csr_array((table.data[kept], (owners[kept], table.indices[kept])), table.shape)

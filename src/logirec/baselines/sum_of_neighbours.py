@@ -1,0 +1,34 @@
+"""Each member's nearest items, summed: what a session endpoint of a typical recommender server does.
+
+Nearness is the cosine of the rows that hold the one and the other: n(ij) / sqrt(n(i) n(j)).
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from logirec.baselines.base import Ask, LinkBaseline
+from logirec.baselines.rows import rows, strongest
+from logirec.data.dataset import Dataset
+
+
+class SumOfNeighbours(LinkBaseline):
+    def __init__(self, neighbours: int = 100) -> None:
+        self.neighbours = neighbours
+
+    def learn(self, dataset: Dataset, reverse: bool) -> Ask:
+        table = rows(dataset, reverse).table
+        inverse_root = 1 / np.sqrt(np.maximum(table.sum(axis=0), 1))
+        scale = sparse.diags_array(inverse_root.astype(np.float32))
+        near = (scale @ (table.T @ table) @ scale).tocsr()
+        near.setdiag(0)
+        near.eliminate_zeros()
+        nearest = strongest(near, self.neighbours)
+
+        def ask(baskets: Any) -> Tensor:
+            return torch.from_numpy((baskets @ nearest).toarray())
+
+        return ask

@@ -1,0 +1,49 @@
+"""`logirec compare`: many models on one dataset, under one protocol."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import typer
+
+from logirec.cli import options
+
+
+def command(
+    dataset: Path = typer.Argument(..., help="A folder that `logirec prepare` wrote."),
+    models: str = typer.Option("", "--models", help="Names, with commas between. Default: all that suit this machine."),
+    report: Path | None = typer.Option(None, "--report", help="Folder for report.html and report.md."),
+    max_queries: int = typer.Option(5_000, "--max-queries", min=1, help="Test queries of each kind, drawn once."),
+    seed: int = typer.Option(0, "--seed", min=0, help="Of the models' start and of all that is drawn."),
+    device: str = typer.Option("auto", "--device", help="auto, cpu or cuda."),
+    force: bool = typer.Option(
+        False, "--force", help="Make all results again; else those of DATASET.compare are kept."
+    ),
+    list_models: bool = typer.Option(False, "--list", help="Only say which models there are."),
+    json: bool = options.JSON,
+    quiet: bool = options.QUIET,
+) -> None:
+    """Fit, tune on validation, rank on test: a leaderboard with 95 % intervals. A finished model is not made again."""
+    from logirec.compare import CompareOptions, compare, says
+    from logirec.reports.tables import show_leaderboard, show_names
+
+    if list_models:
+        options.print_json(says()) if json else show_names(says())
+        return
+    from logirec.data.dataset import Dataset
+    from logirec.progress import for_terminal
+
+    if report is not None:
+        from logirec.reports.comparison import check_report_folder, write_report
+
+        check_report_folder(report)
+    names = tuple(name.strip() for name in models.split(",") if name.strip())
+    chosen = CompareOptions(names, seed, max_queries, device, force)
+    result = compare(Dataset.load(dataset), chosen, for_terminal(quiet))
+    result["command"] = shlex.join(["logirec", *sys.argv[1:]])
+    if report is not None:
+        write_report(result, report)
+    if json:
+        options.print_json(result)
+    else:
+        show_leaderboard(result)

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+import torch
+
+from logirec.data.query_sets import QuerySet, rectangle
+from logirec.evaluation.evaluate import Questions
+from logirec.evaluation.temperature import fitted_temperature
+
+
+def asked(answers: np.ndarray, filters: np.ndarray | None = None) -> Questions:
+    own = rectangle(np.zeros((len(answers), 1), dtype=int))
+    hardness = np.ones(len(answers), dtype=np.int8)
+    found = rectangle(answers[:, None])
+    return Questions(QuerySet(own, found, hardness, own), own if filters is None else rectangle(filters))
+
+
+@pytest.mark.parametrize("true", [0.5, 3.0])
+def test_finds_the_temperature_that_the_answers_were_drawn_at(true):
+    random = torch.Generator().manual_seed(0)
+    table = torch.randn(300, 50, generator=random, dtype=torch.float64)
+    table[:, 0] = -torch.inf  # an item itself is never the answer
+    answers = torch.multinomial(torch.softmax(true * table, 1), 1, generator=random)[:, 0].numpy()
+    found = fitted_temperature(lambda baskets: table.clone(), asked(answers))
+    assert found == pytest.approx(true, rel=0.3)
+
+
+def test_scores_in_other_units_give_the_same_probabilities():
+    random = torch.Generator().manual_seed(1)
+    table = torch.randn(100, 30, generator=random)
+    table[:, 0] = -torch.inf
+    answers = torch.multinomial(torch.softmax(2 * table, 1), 1, generator=random)[:, 0].numpy()
+    one = fitted_temperature(lambda baskets: table.clone(), asked(answers))
+    other = fitted_temperature(lambda baskets: 1000 * table, asked(answers))
+    assert 1000 * other == pytest.approx(one)
+
+
+def test_what_is_filtered_out_takes_no_probability():
+    """The filtered item scores best everywhere: with it, no temperature would be good."""
+    table = torch.zeros(20, 30, dtype=torch.float64)
+    table[:, 29], table[:, 28] = 50, 5
+    answers, filters = np.full(20, 28), np.full((20, 1), 29)
+    assert fitted_temperature(lambda b: table.clone(), asked(answers, filters)) > 5
+    assert fitted_temperature(lambda b: table.clone(), asked(answers, np.full((20, 1), 0))) < 1
+
+
+def test_equal_scores_and_no_queries_leave_it_at_one():
+    assert fitted_temperature(lambda b: torch.zeros(len(b), 5), asked(np.zeros(4, dtype=int))) == 1
+    assert fitted_temperature(lambda b: torch.zeros(0, 5), asked(np.zeros(0, dtype=int))) == 1

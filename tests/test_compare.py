@@ -1,0 +1,200 @@
+"""`logirec compare`: one protocol for all, nothing made twice, a report that stands alone."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from logirec import compare as room
+from logirec.baselines.registry import Entry
+from logirec.compare import CompareOptions, compare
+from logirec.config import recipe
+from logirec.data.dataset import Dataset
+from logirec.errors import Interrupted
+from logirec.evaluation.evaluate import evaluate
+from logirec.fit import Stepper
+
+FAST = ("popularity", "lookup", "ease")
+SMALL = {"model": {"dims": 8, "width": 16}, "training": {"validate_every": 10, "max_steps": 30, "batch": 32}}
+
+
+@pytest.fixture
+def dataset(leak_free, tmp_path) -> Dataset:
+    """Its own folder, since results go beside it."""
+    return Dataset.load(shutil.copytree(leak_free.folder, tmp_path / "dataset"))
+
+
+@pytest.fixture
+def small_logirec(monkeypatch):
+    monkeypatch.setitem(
+        room.LOGIREC, "logirec-default", ("small", lambda seed: recipe("default", "hybrid", seed, SMALL))
+    )
+
+
+def no_fitting(monkeypatch):
+    def refuse(self, settings, device):
+        raise AssertionError("fitted again")
+
+    monkeypatch.setattr(Entry, "make", refuse)
+
+
+def test_figures_are_those_of_evaluate(dataset):
+    found = compare(dataset, CompareOptions(("popularity",), max_queries=10**6))["models"]["popularity"]
+    model = room.BASELINES["popularity"].make({}, "cpu").fit(dataset)
+    expected = json.loads(json.dumps(evaluate(model.scores, dataset)))
+    for kind in ("low", "high"):
+        assert found[kind] == expected[kind]
+    assert found["fit_seconds"] >= 0
+    assert found["scoring_ms_per_query"] > 0
+    assert found["memory_mb"] is None or found["memory_mb"] >= 0
+
+
+def test_the_settings_best_on_validation_are_chosen(dataset):
+    found = compare(dataset, CompareOptions(("ease",)))["models"]["ease"]
+    assert len(found["tried"]) == len(room.BASELINES["ease"].tried)
+    best = max(found["tried"], key=lambda tried: tried["valid_mrr"])
+    assert found["settings"] == best["settings"]
+    low, high = best["valid_low_mrr"], best["valid_high_mrr"]
+    assert best["valid_mrr"] == pytest.approx((low * high) ** 0.5)
+
+
+def test_a_finished_model_is_not_made_again(dataset, monkeypatch):
+    first = compare(dataset, CompareOptions(FAST))
+    with monkeypatch.context() as patch:
+        no_fitting(patch)
+        assert compare(dataset, CompareOptions(FAST)) == first
+        for changed in ({"seed": 1}, {"max_queries": 10}, {"force": True}):
+            with pytest.raises(AssertionError, match="fitted again"):
+                compare(dataset, CompareOptions(FAST, **changed))
+    work = dataset.folder.with_name("dataset.compare")
+    (work / "ease.json").write_text("{ cut short")
+    with monkeypatch.context() as patch:
+        no_fitting(patch)
+        with pytest.raises(AssertionError, match="fitted again"):
+            compare(dataset, CompareOptions(FAST))
+    again = compare(dataset, CompareOptions(FAST))
+    assert again["models"]["ease"]["low"] == first["models"]["ease"]["low"]
+
+
+def test_differences_are_paired_with_the_best_baseline(dataset):
+    result = compare(dataset, CompareOptions(FAST))
+    work = dataset.folder.with_name("dataset.compare")
+    for kind in ("low", "high"):
+        paired = result["against_best_baseline"][kind]["filtered"]["mrr"]
+        means = {name: result["models"][name][kind]["filtered"]["mrr"] for name in FAST}
+        best = max(means, key=means.get)
+        assert paired["best"] == best
+        assert paired["differences"][best] == {"difference": 0, "interval": [0, 0]}
+        for name in FAST:
+            low, high = paired["differences"][name]["interval"]
+            difference = paired["differences"][name]["difference"]
+            assert difference == pytest.approx(means[name] - means[best], abs=1e-6)
+            assert low <= difference <= high
+        with np.load(work / "ease.npz") as values:
+            assert values[f"{kind}.filtered.mrr"].mean() == pytest.approx(means["ease"], abs=1e-6)
+
+
+def test_logirec_takes_part_and_goes_on_after_an_interruption(dataset, small_logirec, monkeypatch):
+    take = Stepper.take
+
+    def stopped(self, step):
+        if step == 20:
+            raise Interrupted("stopped")
+        take(self, step)
+
+    whole = compare(dataset, CompareOptions(("logirec-default",)))["models"]["logirec-default"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "take", stopped)
+        with pytest.raises(Interrupted):
+            compare(dataset, CompareOptions(("popularity", "logirec-default"), force=True))
+    # Named anew: what was finished is there, what was not goes on or starts over.
+    result = compare(dataset, CompareOptions(("popularity", "logirec-default"), force=False))
+    assert result["models"]["logirec-default"]["low"] == whole["low"]
+    assert result["against_best_baseline"]["low"]["filtered"]["mrr"]["best"] == "popularity"
+
+
+def test_json_has_the_promised_keys_and_nothing_else_on_stdout(cli, dataset):
+    result = cli("compare", dataset.folder, "--models", "popularity,lookup", "--json", "--quiet")
+    assert result.code == 0
+    assert result.err == ""
+    for kind in ("low", "high"):
+        for ranking in ("filtered", "raw"):
+            for metric in ("hit@3", "ndcg@3", "mrr", "hit@10", "queries"):
+                assert result.json["models"]["lookup"][kind][ranking][metric] >= 0
+
+
+def test_on_a_terminal_there_is_a_leaderboard(cli, dataset):
+    result = cli("compare", dataset.folder, "--models", "popularity,lookup")
+    assert result.code == 0
+    assert "the best baseline" in result.out
+    assert "popularity" in result.out
+    assert "lookup: ranking" in result.err
+
+
+def test_models_can_be_listed(cli, dataset):
+    assert "association rule" in cli("compare", dataset.folder, "--list").out
+    assert set(cli("compare", dataset.folder, "--list", "--json").json) == set(room.NAMES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--models", "popularity,nonsense"], 2, "nonsense"),
+        (["--models", "popularity", "--max-queries", "0"], 2, ""),
+        (["--models", "popularity", "--device", "abacus"], 2, "abacus"),
+        (["--models", "cf"], 3, "--interactions"),
+    ],
+)
+def test_bad_input_is_one_line(cli, dataset, arguments, code, words):
+    result = cli("compare", dataset.folder, *arguments, "--quiet")
+    assert result.code == code
+    assert words in result.err
+    assert result.out == ""
+    if code == 3:
+        assert len(result.err.splitlines()) == 1
+
+
+def test_what_cannot_be_fitted_is_left_out_and_said(cli, dataset):
+    result = cli("compare", dataset.folder, "--models", "popularity,cf,mf", "--quiet")
+    assert result.code == 0
+    assert re.search(r"cf: needs user interactions.*--interactions", " ".join(result.out.split()))
+    assert "mf: needs user interactions" in result.out
+
+
+def test_the_report_stands_alone(cli, dataset, tmp_path):
+    folder = tmp_path / "report"
+    assert cli("compare", dataset.folder, "--models", ",".join(FAST), "--report", folder, "--quiet").code == 0
+    page = (folder / "report.html").read_text()
+    assert not re.findall(r'(?:src|href)="(?!#)', page)  # nothing from elsewhere
+    assert page.count("<svg") == 3
+    text = (folder / "report.md").read_text()
+    for name in FAST:
+        assert f"<td>{name}</td>" in page
+        assert f"| {name} |" in text
+    assert "logirec compare" in text
+    for drawing in re.findall(r"\((figures/\w+\.svg)\)", text):
+        assert (folder / drawing).stat().st_size > 1000
+    value = json.loads((dataset.folder.with_name("dataset.compare") / "ease.json").read_text())["low"]["filtered"][
+        "mrr"
+    ]
+    assert f"{value:.3f} (" in text
+    assert cli("compare", dataset.folder, "--models", "lookup", "--report", folder, "--quiet").code == 0  # again
+
+
+def test_a_report_goes_over_nothing_else(cli, dataset, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years")
+    for place in (tmp_path / "mine", tmp_path / "mine" / "thesis.txt"):
+        result = cli("compare", dataset.folder, "--models", "popularity", "--report", place, "--quiet")
+        assert result.code == 2
+    assert not dataset.folder.with_name("dataset.compare").exists()  # refused before the work
+
+
+def test_without_a_gpu_the_paper_is_left_out_unless_named(monkeypatch):
+    names, left_out = room._choose((), "cpu")
+    assert "logirec-default" in names
+    assert set(left_out) == set(room.NEEDS_GPU)
+    assert room._choose((), "cuda") == (list(room.NAMES), {})
+    assert room._choose(("betae", "betae"), "cpu") == (["betae"], {})
