@@ -2,22 +2,26 @@
 
     .venv/bin/python benchmarks/leaderboard.py --data ../shared/data --work /tmp/leaderboard
 
-Prepares each dataset, compares all models on it (`logirec compare`; what is finished is not made again) and writes the
-page. Models that need a GPU are run where there is one; results that a GPU machine has left in WORK/NAME.compare count.
+Prepares each dataset, compares all models on it (`logirec compare`; what is finished is not made again), adds the
+figures to benchmarks/leaderboard.json and writes the page from there. Models that need a GPU are run where there is
+one; results that another machine has left in WORK/NAME.compare count.
 """
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from logirec.compare import NAMES, NEEDS_GPU, CompareOptions, compare
+from logirec.compare import CompareOptions, compare
 from logirec.config import PrepareConfig, Protocol
+from logirec.contenders import NAMES, NEEDS_GPU
 from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
 from logirec.fit import choose_device
 from logirec.progress import for_terminal
 
-DOCS = Path(__file__).parent.parent / "docs"
+RECORD = Path(__file__).with_suffix(".json")
+PAGE = Path(__file__).parent.parent / "docs" / "leaderboard.md"
 
 
 class Source(NamedTuple):
@@ -62,21 +66,25 @@ PAPER = {
     "LogiRec Hybrid": (".155 / .110 / .149", ".256 / .184 / .241"),
 }
 METRICS = ("hit@3", "ndcg@3", "mrr", "hit@10")
+KINDS = ("low", "high")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the raw datasets")
     parser.add_argument("--work", type=Path, required=True, help="folder for prepared datasets and results")
-    parser.add_argument("--datasets", nargs="+", choices=SOURCES, default=list(SOURCES))
+    parser.add_argument("--datasets", nargs="*", choices=SOURCES, default=list(SOURCES), help="none: only the page")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=DOCS / "leaderboard.md")
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    results = {name: run(name, SOURCES[name], arguments) for name in arguments.datasets}
-    arguments.out.write_text(page(results), encoding="utf-8")
-    print(f"wrote {arguments.out}")
+    for name in arguments.datasets:
+        result = compact(run(name, SOURCES[name], arguments))
+        record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+        record[name] = merged(record.get(name), result)
+        RECORD.write_text(json.dumps(record, indent=1) + "\n")
+    record = json.loads(RECORD.read_text())
+    PAGE.write_text(page({name: record[name] for name in SOURCES if name in record}), encoding="utf-8")
+    print(f"wrote {PAGE}")
 
 
 def run(name: str, source: Source, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -89,31 +97,60 @@ def run(name: str, source: Source, arguments: argparse.Namespace) -> dict[str, A
     has_gpu = choose_device(arguments.device).type == "cuda"
     made = folder.with_name(f"{name}.compare")
     models = tuple(n for n in NAMES if n not in NEEDS_GPU or has_gpu or (made / f"{n}.json").exists())
-    options = CompareOptions(models, arguments.seed, device=arguments.device)
+    options = CompareOptions(models, device=arguments.device)
     return compare(Dataset.load(folder), options, progress)
+
+
+def compact(result: dict[str, Any]) -> dict[str, Any]:
+    """What the page shows, and what it cost."""
+    models = {}
+    for name, found in result["models"].items():
+        kept: dict[str, Any] = {k: found[k] for k in ("settings", "device", "memory_mb")}
+        kept |= {k: round(found[k], 3) for k in ("fit_seconds", "tuning_seconds", "scoring_ms_per_query")}
+        kept["asymmetry"] = round(found["asymmetry"]["degree"], 6)
+        for kind in (kind for kind in KINDS if found.get(kind)):
+            paired = result["against_best_baseline"][kind]["filtered"]["mrr"]
+            values = found[kind]["filtered"]
+            differs = paired["differences"][name]
+            kept[kind] = {
+                "queries": values["queries"],
+                "filtered": {metric: round(values[metric], 4) for metric in METRICS},
+                "raw": {metric: round(found[kind]["raw"][metric], 4) for metric in (*METRICS, "ndcg_paper@3")},
+                "by_size": {size: round(group["mrr"], 4) for size, group in values["groups"]["basket_size"].items()},
+                "from": paired["best"],
+                "difference": [round(x, 4) for x in (differs["difference"], *differs["interval"])],
+            }
+        models[name] = kept
+    return {"dataset": result["dataset"], "models": models, "left_out": result["left_out"]}
+
+
+def merged(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
+    """Models that only another machine has run stay."""
+    if before is None or before["dataset"]["sha256"] != now["dataset"]["sha256"]:
+        return now
+    return {**now, "models": {**before["models"], **now["models"]}}
 
 
 # The page ----------------------------------------------------------------------------------------------------------
 
 
-def page(results: dict[str, dict[str, Any]]) -> str:
+def page(record: dict[str, dict[str, Any]]) -> str:
     parts = [
         "# Leaderboard",
-        "Made by `benchmarks/leaderboard.py --data DATA --work WORK`, with seed 0 for splits and models. Every row "
-        "can be made again by itself: `logirec prepare DATA/... --out DATASET` as given below, then `logirec compare "
-        "DATASET --models ROW --seed 0`. Settings of each model were chosen on validation among at most six "
-        "(`logirec compare` says which).",
+        "Made by `benchmarks/leaderboard.py --data DATA --work WORK`, with seed 0 for splits and models. Every row can "
+        "be made again by itself: `logirec prepare` as given below, `logirec compare DATASET --models ROW --seed 0`. "
+        "Settings of each model were chosen on validation among at most six ([comparison.md](comparison.md)).",
         "Hit@3 / NDCG@3 / MRR / Hit@10 on test, over at most 5,000 queries of each kind, the whole catalogue ranked. "
-        "After it, the difference in MRR from the best baseline with its 95 % interval, paired by query. Bold: ours. "
-        "An interval that leaves out zero is a difference that another draw of queries would hardly turn round.",
+        "Beside it the difference in MRR from the best baseline with its 95 % interval, paired by query: one that "
+        "leaves out zero would hardly be turned round by another draw of queries. Bold: ours.",
     ]
-    for name, result in results.items():
-        parts += section(name, SOURCES[name], result)
+    for name, found in record.items():
+        parts += section(name, SOURCES[name], found)
     return "\n\n".join(parts) + "\n"
 
 
-def section(name: str, source: Source, result: dict[str, Any]) -> list[str]:
-    data = result["dataset"]
+def section(name: str, source: Source, found: dict[str, Any]) -> list[str]:
+    data, models = found["dataset"], found["models"]
     options = f" --interactions DATA/{source.interactions}" if source.interactions else ""
     options += f" --protocol {source.protocol}" if source.protocol else ""
     parts = [
@@ -124,74 +161,74 @@ def section(name: str, source: Source, result: dict[str, Any]) -> list[str]:
     if name == "released":
         parts += [
             "Raw, with NDCG@3 as the paper computes it: Hit@3 / NDCG@3 / MRR. The paper's table, then ours.",
-            table(["the paper", "low", "high"], [[who, *figures] for who, figures in PAPER.items()]),
-            raw_table(result),
+            table(["the paper", *KINDS], [[who, *figures] for who, figures in PAPER.items()]),
+            raw_table(models),
             "Filtered:",
         ]
-    parts.append(filtered_table(result))
+    parts.append(filtered_table(models))
     if data["protocol"] == "baskets":
-        parts += ["MRR by number of items in the basket:", by_size(result)]
-    if result["left_out"]:
-        parts.append("Left out: " + "; ".join(f"{model} ({why})" for model, why in result["left_out"].items()) + ".")
+        parts += ["MRR by number of items in the basket:", by_size(models)]
+    if found["left_out"]:
+        reasons: dict[str, list[str]] = {}
+        for model, why in found["left_out"].items():
+            reasons.setdefault(why, []).append(model)
+        parts.append("Left out: " + "; ".join(f"{', '.join(who)} ({why})" for why, who in reasons.items()) + ".")
     return parts
 
 
-def filtered_table(result: dict[str, Any]) -> str:
-    kinds = [kind for kind in ("low", "high") if kind in result["against_best_baseline"]]
-    counts = {kind: next(iter(result["models"].values()))[kind]["filtered"]["queries"] for kind in kinds}
+def filtered_table(models: dict[str, Any]) -> str:
+    queries = {kind: next(iter(models.values()))[kind]["queries"] for kind in KINDS}
     head = ["model"]
-    for kind in kinds:
-        head += [f"{kind} ({counts[kind]:,} queries)", "MRR from the best baseline"]
+    for kind in KINDS:
+        head += [f"{kind} ({queries[kind]:,} queries)", "MRR from the best baseline"]
+    head += ["asymmetry", "fit, s", "on"]
     rows = []
-    for model in ordered(result, "filtered", kinds):
+    for model in ordered(models, "filtered"):
+        found = models[model]
         row = [shown(model)]
-        for kind in kinds:
-            row += [figures(result["models"][model][kind]["filtered"], METRICS), against(result, kind, model)]
-        rows.append(row)
+        for kind in KINDS:
+            row += [figures(found[kind]["filtered"], METRICS), against(model, found[kind])]
+        rows.append([*row, f"{found['asymmetry']:.3f}", f"{found['fit_seconds']:.1f}", found["device"]])
     return table(head, rows)
 
 
-def raw_table(result: dict[str, Any]) -> str:
-    kinds = ("low", "high")
+def raw_table(models: dict[str, Any]) -> str:
     metrics = ("hit@3", "ndcg_paper@3", "mrr")
     rows = [
-        [shown(model), *(figures(result["models"][model][kind]["raw"], metrics) for kind in kinds)]
-        for model in ordered(result, "raw", kinds)
+        [shown(model), *(figures(models[model][kind]["raw"], metrics) for kind in KINDS)]
+        for model in ordered(models, "raw")
     ]
-    return table(["ours, raw", *kinds], rows)
+    return table(["ours, raw", *KINDS], rows)
 
 
-def by_size(result: dict[str, Any], largest: int = 5) -> str:
+def by_size(models: dict[str, Any], largest: int = 5) -> str:
     sizes = [str(size) for size in range(1, largest + 1)]
     rows = []
-    for model in ordered(result, "filtered", ("low", "high")):
-        groups: dict[str, Any] = {}
-        for kind in ("low", "high"):
-            groups |= result["models"][model][kind]["filtered"]["groups"]["basket_size"]
-        rows.append([shown(model), *(f"{groups[size]['mrr']:.3f}"[1:] if size in groups else "" for size in sizes)])
-    return table(["model", *(f"{size}" for size in sizes)], rows)
+    for model in ordered(models, "filtered"):
+        groups = models[model]["low"]["by_size"] | models[model]["high"]["by_size"]
+        rows.append([shown(model), *(short(groups[size]) if size in groups else "" for size in sizes)])
+    return table(["model", *sizes], rows)
 
 
-def ordered(result: dict[str, Any], ranking: str, kinds: Any) -> list[str]:
-    models = result["models"]
-    return sorted(models, key=lambda model: -sum(models[model][kind][ranking]["mrr"] for kind in kinds))
+def ordered(models: dict[str, Any], ranking: str) -> list[str]:
+    return sorted(models, key=lambda model: -sum(models[model][kind][ranking]["mrr"] for kind in KINDS))
 
 
 def shown(model: str) -> str:
     return f"**{model}**" if model.startswith("logirec") else model
 
 
+def short(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
 def figures(found: dict[str, Any], metrics: tuple[str, ...]) -> str:
-    return " / ".join(f"{found[metric]:.3f}".removeprefix("0") for metric in metrics)
+    return " / ".join(short(found[metric]) for metric in metrics)
 
 
-def against(result: dict[str, Any], kind: str, model: str) -> str:
-    paired = result["against_best_baseline"][kind]["filtered"]["mrr"]
-    if paired["best"] == model:
-        return "best baseline"
-    found = paired["differences"][model]
-    low, high = found["interval"]
-    return f"{found['difference']:+.3f} ({low:+.3f} to {high:+.3f})"
+def against(model: str, found: dict[str, Any]) -> str:
+    difference, low, high = found["difference"]
+    return "best baseline" if model == found["from"] else f"{difference:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

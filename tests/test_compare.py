@@ -7,8 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
-from logirec import compare as room
-from logirec.baselines.registry import Entry
+from logirec import contenders
+from logirec.baselines.registry import BASELINES, Entry
 from logirec.compare import CompareOptions, compare
 from logirec.config import recipe
 from logirec.data.dataset import Dataset
@@ -29,12 +29,12 @@ def dataset(leak_free, tmp_path) -> Dataset:
 @pytest.fixture
 def small_logirec(monkeypatch):
     monkeypatch.setitem(
-        room.LOGIREC, "logirec-default", ("small", lambda seed: recipe("default", "hybrid", seed, SMALL))
+        contenders.LOGIREC, "logirec-default", ("small", lambda seed: recipe("default", "hybrid", seed, SMALL))
     )
 
 
 def no_fitting(monkeypatch):
-    def refuse(self, settings, device):
+    def refuse(self, settings, device, seed):
         raise AssertionError("fitted again")
 
     monkeypatch.setattr(Entry, "make", refuse)
@@ -42,7 +42,7 @@ def no_fitting(monkeypatch):
 
 def test_figures_are_those_of_evaluate(dataset):
     found = compare(dataset, CompareOptions(("popularity",), max_queries=10**6))["models"]["popularity"]
-    model = room.BASELINES["popularity"].make({}, "cpu").fit(dataset)
+    model = BASELINES["popularity"].make({}, "cpu").fit(dataset)
     expected = json.loads(json.dumps(evaluate(model.scores, dataset)))
     for kind in ("low", "high"):
         assert found[kind] == expected[kind]
@@ -53,7 +53,7 @@ def test_figures_are_those_of_evaluate(dataset):
 
 def test_the_settings_best_on_validation_are_chosen(dataset):
     found = compare(dataset, CompareOptions(("ease",)))["models"]["ease"]
-    assert len(found["tried"]) == len(room.BASELINES["ease"].tried)
+    assert len(found["tried"]) == len(BASELINES["ease"].tried)
     best = max(found["tried"], key=lambda tried: tried["valid_mrr"])
     assert found["settings"] == best["settings"]
     low, high = best["valid_low_mrr"], best["valid_high_mrr"]
@@ -135,7 +135,7 @@ def test_on_a_terminal_there_is_a_leaderboard(cli, dataset):
 
 def test_models_can_be_listed(cli, dataset):
     assert "association rule" in cli("compare", dataset.folder, "--list").out
-    assert set(cli("compare", dataset.folder, "--list", "--json").json) == set(room.NAMES)
+    assert set(cli("compare", dataset.folder, "--list", "--json").json) == set(contenders.NAMES)
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_a_report_goes_over_nothing_else(cli, dataset, tmp_path):
 
 
 def test_without_a_gpu_the_paper_is_left_out_unless_named(monkeypatch):
-    names, left_out = room._choose((), "cpu")
+    names, left_out = contenders.choose((), "cpu")
     assert "logirec-default" in names
-    assert set(left_out) == set(room.NEEDS_GPU)
-    assert room._choose((), "cuda") == (list(room.NAMES), {})
-    assert room._choose(("betae", "betae"), "cpu") == (["betae"], {})
+    assert set(left_out) == set(contenders.NEEDS_GPU)
+    assert contenders.choose((), "cuda") == (list(contenders.NAMES), {})
+    assert contenders.choose(("betae", "betae"), "cpu") == (["betae"], {})

@@ -33,6 +33,7 @@ FORBIDDEN = {
     "bench": {"service", "cli", "reports"},
     "service": {"training", "data", "baselines", "cli"},
     "recommender": {"training", "data", "service", "cli"},
+    "contenders": {"cli", "service", "reports", "compare"},
     "compare": {"cli", "service", "reports"},
     "reports": {"cli", "service"},
 }

@@ -10,7 +10,6 @@ WORK/models/NAME  LogiRec's own model folders
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean
@@ -23,10 +22,10 @@ from torch import Tensor
 from logirec import __version__
 from logirec.baselines.base import Unsuited
 from logirec.baselines.registry import BASELINES, Entry
-from logirec.config import Recipe, recipe
+from logirec.contenders import LOGIREC, OURS, choose
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind, Ragged
-from logirec.errors import InputError, UsageError
+from logirec.errors import InputError
 from logirec.evaluation.asymmetry import degree_of_asymmetry
 from logirec.evaluation.evaluate import Questions, link_popularity, mean_mrr, questions, report, standings
 from logirec.evaluation.metrics import intervals, per_query
@@ -41,26 +40,6 @@ from logirec.progress import Progress
 
 PAIRED = ("mrr", "hit@3", "ndcg@3", "hit@10")  # metrics with paired intervals
 VALIDATION_QUERIES = 1_000  # of each kind, on which settings are chosen
-_STOPS = {"training": {"patience": 10_000, "keep_best": True}}  # else the paper's runs go on long after their best
-
-LOGIREC: dict[str, tuple[str, Callable[[int], Recipe]]] = {
-    "betae": (
-        "the paper's model, a set being the intersection of its members' projections",
-        lambda seed: recipe("paper", "hybrid", seed, {**_STOPS, "model": {"sets": "members"}}),
-    ),
-    "logirec-paper-low": ("the paper's, low queries only", lambda seed: recipe("paper", "low", seed, _STOPS)),
-    "logirec-paper-high": ("the paper's, high queries only", lambda seed: recipe("paper", "high", seed, _STOPS)),
-    "logirec-paper-hybrid": ("the paper's, both", lambda seed: recipe("paper", "hybrid", seed, _STOPS)),
-    "logirec-default": ("ours", lambda seed: recipe("default", "hybrid", seed)),
-}
-OURS = "logirec-"  # what is compared with the best of the others
-NEEDS_GPU = tuple(name for name in LOGIREC if name != "logirec-default")  # days on a CPU
-NAMES = (*BASELINES, *LOGIREC)
-
-
-def says() -> dict[str, str]:
-    """What each model is, in a line."""
-    return {name: entry.says for name, entry in BASELINES.items()} | {name: line for name, (line, _) in LOGIREC.items()}
 
 
 @dataclass(frozen=True)
@@ -79,7 +58,7 @@ def compare(
 ) -> dict[str, Any]:
     """models -> NAME -> low|high -> filtered|raw -> metrics, with costs; `left_out` says which could not and why."""
     device = choose_device(options.device).type
-    names, left_out = _choose(options.models, device)
+    names, left_out = choose(options.models, device)
     match = Match(dataset, options, device, progress)
     results: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -96,18 +75,6 @@ def compare(
         "left_out": left_out,
         "against_best_baseline": _paired(match, list(results), results, options.seed),
     }
-
-
-def _choose(asked: Iterable[str], device: str) -> tuple[list[str], dict[str, str]]:
-    asked = list(dict.fromkeys(asked))
-    unknown = [name for name in asked if name not in NAMES]
-    if unknown:
-        raise UsageError(f"--models {', '.join(unknown)}: not among {', '.join(NAMES)}")
-    if asked:
-        return asked, {}
-    slow = NEEDS_GPU if device == "cpu" else ()
-    why = "trains for days on a CPU; name it with --models to have it all the same"
-    return [name for name in NAMES if name not in slow], dict.fromkeys(slow, why)
 
 
 def _described(dataset: Dataset) -> dict[str, Any]:
@@ -165,7 +132,10 @@ class Match:
 
     def _key(self, name: str) -> str:
         """What the result hangs on."""
-        settings: Any = repr(BASELINES[name]) if name in BASELINES else LOGIREC[name][1](self.options.seed).model_dump()
+        if name in BASELINES:
+            settings: Any = [BASELINES[name].where, BASELINES[name].tried]
+        else:
+            settings = LOGIREC[name][1](self.options.seed).model_dump()
         parts = [self.dataset_sha256, __version__, self.options.seed, self.options.max_queries, settings]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -198,7 +168,7 @@ class Match:
         with self.progress.task(f"{name}: fitting", len(entry.tried)) as task:
             for settings in entry.tried:
                 started = time.perf_counter()
-                model = entry.make(settings, self.device).fit(self.dataset)
+                model = entry.make(settings, self.device, self.options.seed).fit(self.dataset)
                 record: dict[str, Any] = {"settings": dict(settings), "fit_seconds": time.perf_counter() - started}
                 if len(entry.tried) > 1 and self.valid:
                     found = {f"valid_{kind}_mrr": self._valid_mrr(model.scores, kind) for kind in self.valid}

@@ -15,6 +15,7 @@ from logirec.baselines.rows import rows
 from logirec.data.dataset import Dataset
 
 BATCH, NEGATIVES = 1024, 10
+MOST_STEPS = 500  # an epoch: more pairs make larger batches
 
 
 class Item2Vec(LinkBaseline):
@@ -37,12 +38,13 @@ class Item2Vec(LinkBaseline):
         chances = counts.float() ** self.flatness
         optimizer = torch.optim.Adam([vectors], lr=0.01)
         draws = Generator(self.device).manual_seed(self.seed)
-        for _ in range(max(1, self.epochs * len(pairs) // BATCH)):
-            anchors, targets = pairs.draw(BATCH, draws)
-            wrong = torch.multinomial(chances, BATCH * NEGATIVES, replacement=True, generator=draws)
+        batch = max(BATCH, len(pairs) // MOST_STEPS)
+        for _ in range(max(1, self.epochs * len(pairs) // batch)):
+            anchors, targets = pairs.draw(batch, draws)
+            wrong = torch.multinomial(chances, batch * NEGATIVES, replacement=True, generator=draws)
             into, out = vectors[0][anchors], vectors[1]
             right = (into * out[targets]).sum(-1)
-            others = torch.bmm(out[wrong].view(BATCH, NEGATIVES, -1), into[:, :, None])[:, :, 0]
+            others = torch.bmm(out[wrong].view(batch, NEGATIVES, -1), into[:, :, None])[:, :, 0]
             loss = -(logsigmoid(right) + logsigmoid(-others).sum(1)).mean()
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]

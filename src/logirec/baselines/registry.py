@@ -16,12 +16,13 @@ class Entry:
     says: str  # what it is, in a line
     where: str  # module:class, imported when it is asked for
     tried: tuple[Settings, ...] = ({},)
-    device: bool = False  # its constructor takes a device
+    takes: tuple[str, ...] = ()  # of device and seed, what its constructor wants too
 
-    def make(self, settings: Settings, device: str) -> Baseline:
+    def make(self, settings: Settings, device: str = "cpu", seed: int = 0) -> Baseline:
         module, name = self.where.split(":")
         made = getattr(import_module(f"logirec.baselines.{module}"), name)
-        return cast(Baseline, made(**settings, **({"device": device} if self.device else {})))
+        given = {"device": device, "seed": seed}
+        return cast(Baseline, made(**settings, **{what: given[what] for what in self.takes}))
 
 
 def _each(name: str, *values: Any, **fixed: Any) -> tuple[Settings, ...]:
@@ -47,20 +48,20 @@ BASELINES: dict[str, Entry] = {
     "ease": Entry(
         "each item predicted from the others by one linear map, in closed form",
         "ease:Ease",
-        _each("regularization", 1.0, 3.0, 10.0, 30.0),
-        device=True,
+        _each("regularization", 0.3, 1.0, 3.0, 10.0, 30.0),
+        takes=("device",),
     ),
     "ease-all": Entry(
         "ease that also learns from reversed links and views",
         "ease:Ease",
-        _each("regularization", 1.0, 3.0, 10.0, 30.0, beside=0.5),
-        device=True,
+        _each("regularization", 0.3, 1.0, 3.0, 10.0, 30.0, beside=0.5),
+        takes=("device",),
     ),
     "item2vec": Entry(
         "an in and an out vector per item, from pairs of a row",
         "item2vec:Item2Vec",
         (*_each("epochs", 3, 10, 30, flatness=0.0), *_each("epochs", 3, 10, 30, flatness=0.75)),
-        device=True,
+        takes=("device", "seed"),
     ),
     "cf": Entry("how many users two items share", "cf:CF", _each("measure", "product", "cosine")),
     "mf": Entry(
@@ -71,12 +72,13 @@ BASELINES: dict[str, Entry] = {
             {"factors": 256, "regularization": 100.0},
             {"method": "bpr", "factors": 128},
         ),
+        takes=("seed",),
     ),
     "lightgcn": Entry(
         "LightGCN on the user-item graph, an item being the mean of its users",
         "lightgcn:LightGCN",
         tuple({"dims": dims, "layers": layers} for dims, layers in ((64, 2), (128, 1), (128, 2), (256, 1))),
-        device=True,
+        takes=("device", "seed"),
     ),
     "knowledge-aware": Entry(
         "in and out vectors from what is bought next, with the latest ratings as context",
@@ -86,6 +88,6 @@ BASELINES: dict[str, Entry] = {
             {"dims": 128, "decay": 0.02},
             {"dims": 128, "decay": 0.06, "epochs": 20},
         ),
-        device=True,
+        takes=("device", "seed"),
     ),
 }

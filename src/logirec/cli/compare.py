@@ -24,12 +24,13 @@ def command(
     quiet: bool = options.QUIET,
 ) -> None:
     """Fit, tune on validation, rank on test: a leaderboard with 95 % intervals. A finished model is not made again."""
-    from logirec.compare import CompareOptions, compare, says
+    from logirec.contenders import says
     from logirec.reports.tables import show_leaderboard, show_names
 
     if list_models:
         options.print_json(says()) if json else show_names(says())
         return
+    from logirec.compare import CompareOptions, compare
     from logirec.data.dataset import Dataset
     from logirec.progress import for_terminal
 

@@ -37,7 +37,7 @@ def degree_of_asymmetry(
     items: int,
     pairwise: bool = False,
     exact_up_to: int = EXACT_UP_TO,
-    draws: int = 20_000,
+    draws: int = 5_000,
     seed: int = 0,
 ) -> Asymmetry:
     if items <= exact_up_to:
