@@ -4,6 +4,7 @@ LogiRecError            exit code 1 unless a branch says otherwise
 ├── UsageError          2  options that do not fit together
 ├── InputError          3  a file or value from outside that cannot be used
 │   ├── UnknownItems    3  item ids that the catalogue does not hold
+│   ├── QueryError      3  a query that cannot be read or asks for nothing
 │   └── Diverged        3  settings with which the loss is no number any more
 ├── ArtifactError       4  a dataset or model folder that is corrupt or of another version
 ├── ResourceError       5  out of memory, disk or time
@@ -33,6 +34,14 @@ class UnknownItems(InputError):
         shown = ", ".join(repr(i) for i in self.item_ids[:5])
         more = f" and {len(self.item_ids) - 5} more" if len(self.item_ids) > 5 else ""
         super().__init__(f"not in the catalogue: {shown}{more}")
+
+
+class QueryError(InputError):
+    """`at` is the place in the text, from 0; None where there is no text."""
+
+    def __init__(self, why: str, at: int | None = None) -> None:
+        super().__init__(f"query: {why}" if at is None else f"query, at character {at + 1}: {why}")
+        self.why, self.at = why, at
 
 
 class Diverged(InputError):
