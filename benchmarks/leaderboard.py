@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from logirec.compare import CompareOptions, compare
+from logirec.compare import CompareOptions, compare, finished
 from logirec.config import PrepareConfig, Protocol
 from logirec.contenders import NAMES, NEEDS_GPU
 from logirec.data.dataset import Dataset
@@ -82,7 +82,7 @@ def main() -> None:
         record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
         record[name] = merged(record.get(name), result)
         RECORD.write_text(json.dumps(record, indent=1) + "\n")
-    record = json.loads(RECORD.read_text())
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     PAGE.write_text(page({name: record[name] for name in SOURCES if name in record}), encoding="utf-8")
     print(f"wrote {PAGE}")
 
@@ -94,18 +94,18 @@ def run(name: str, source: Source, arguments: argparse.Namespace) -> dict[str, A
         interactions = arguments.data / source.interactions if source.interactions else None
         inputs = Inputs(arguments.data / source.folder, interactions=interactions)
         prepare(inputs, folder, PrepareConfig(protocol=source.protocol), progress=progress)
+    dataset = Dataset.load(folder)
     has_gpu = choose_device(arguments.device).type == "cuda"
-    made = folder.with_name(f"{name}.compare")
-    models = tuple(n for n in NAMES if n not in NEEDS_GPU or has_gpu or (made / f"{n}.json").exists())
-    options = CompareOptions(models, device=arguments.device)
-    return compare(Dataset.load(folder), options, progress)
+    there = finished(dataset, CompareOptions())
+    models = tuple(n for n in NAMES if n not in NEEDS_GPU or has_gpu or n in there)
+    return compare(dataset, CompareOptions(models, device=arguments.device), progress)
 
 
 def compact(result: dict[str, Any]) -> dict[str, Any]:
     """What the page shows, and what it cost."""
     models = {}
     for name, found in result["models"].items():
-        kept: dict[str, Any] = {k: found[k] for k in ("settings", "device", "memory_mb")}
+        kept: dict[str, Any] = {k: found[k] for k in ("ours", "settings", "device", "memory_mb")}
         kept |= {k: round(found[k], 3) for k in ("fit_seconds", "tuning_seconds", "scoring_ms_per_query")}
         kept["asymmetry"] = round(found["asymmetry"]["degree"], 6)
         for kind in (kind for kind in KINDS if found.get(kind)):
@@ -182,12 +182,14 @@ def filtered_table(models: dict[str, Any]) -> str:
     for kind in KINDS:
         head += [f"{kind} ({queries[kind]:,} queries)", "MRR from the best baseline"]
     head += ["asymmetry", "fit, s", "on"]
+    rivals = [model for model in models if not models[model]["ours"]]
+    best = {kind: max(rivals, key=lambda model: models[model][kind]["filtered"]["mrr"]) for kind in KINDS}
     rows = []
     for model in ordered(models, "filtered"):
         found = models[model]
-        row = [shown(model)]
+        row = [shown(model, models)]
         for kind in KINDS:
-            row += [figures(found[kind]["filtered"], METRICS), against(model, found[kind])]
+            row += [figures(found[kind]["filtered"], METRICS), against(model, found[kind], best[kind])]
         rows.append([*row, f"{found['asymmetry']:.3f}", f"{found['fit_seconds']:.1f}", found["device"]])
     return table(head, rows)
 
@@ -195,7 +197,7 @@ def filtered_table(models: dict[str, Any]) -> str:
 def raw_table(models: dict[str, Any]) -> str:
     metrics = ("hit@3", "ndcg_paper@3", "mrr")
     rows = [
-        [shown(model), *(figures(models[model][kind]["raw"], metrics) for kind in KINDS)]
+        [shown(model, models), *(figures(models[model][kind]["raw"], metrics) for kind in KINDS)]
         for model in ordered(models, "raw")
     ]
     return table(["ours, raw", *KINDS], rows)
@@ -206,7 +208,7 @@ def by_size(models: dict[str, Any], largest: int = 5) -> str:
     rows = []
     for model in ordered(models, "filtered"):
         groups = models[model]["low"]["by_size"] | models[model]["high"]["by_size"]
-        rows.append([shown(model), *(short(groups[size]) if size in groups else "" for size in sizes)])
+        rows.append([shown(model, models), *(short(groups[size]) if size in groups else "" for size in sizes)])
     return table(["model", *sizes], rows)
 
 
@@ -214,8 +216,8 @@ def ordered(models: dict[str, Any], ranking: str) -> list[str]:
     return sorted(models, key=lambda model: -sum(models[model][kind][ranking]["mrr"] for kind in KINDS))
 
 
-def shown(model: str) -> str:
-    return f"**{model}**" if model.startswith("logirec") else model
+def shown(model: str, models: dict[str, Any]) -> str:
+    return f"**{model}**" if models[model]["ours"] else model
 
 
 def short(value: float) -> str:
@@ -226,9 +228,12 @@ def figures(found: dict[str, Any], metrics: tuple[str, ...]) -> str:
     return " / ".join(short(found[metric]) for metric in metrics)
 
 
-def against(model: str, found: dict[str, Any]) -> str:
+def against(model: str, found: dict[str, Any], best: str) -> str:
+    """Nothing for a model that was run where another baseline was the best."""
     difference, low, high = found["difference"]
-    return "best baseline" if model == found["from"] else f"{difference:+.3f} ({low:+.3f} to {high:+.3f})"
+    if model == best:
+        return "best baseline"
+    return f"{difference:+.3f} ({low:+.3f} to {high:+.3f})" if found["from"] == best else ""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

@@ -1,20 +1,26 @@
 """`logirec compare`: one protocol for all, nothing made twice, a report that stands alone."""
 
 import json
+import os
 import re
 import shutil
+import signal
 
 import numpy as np
 import pytest
 
 from logirec import contenders
+from logirec.baselines.base import members_last
 from logirec.baselines.registry import BASELINES, Entry
-from logirec.compare import CompareOptions, compare
+from logirec.compare import CompareOptions, Match, compare
 from logirec.config import recipe
 from logirec.data.dataset import Dataset
-from logirec.errors import Interrupted
-from logirec.evaluation.evaluate import evaluate
+from logirec.data.query_sets import KINDS
+from logirec.errors import Diverged, InputError, Interrupted
+from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.fit import Stepper
+from logirec.reports.comparison import write_report
+from logirec.reports.tables import show_leaderboard
 
 FAST = ("popularity", "lookup", "ease")
 SMALL = {"model": {"dims": 8, "width": 16}, "training": {"validate_every": 10, "max_steps": 30, "batch": 32}}
@@ -43,7 +49,7 @@ def no_fitting(monkeypatch):
 def test_figures_are_those_of_evaluate(dataset):
     found = compare(dataset, CompareOptions(("popularity",), max_queries=10**6))["models"]["popularity"]
     model = BASELINES["popularity"].make({}, "cpu").fit(dataset)
-    expected = json.loads(json.dumps(evaluate(model.scores, dataset)))
+    expected = json.loads(json.dumps(evaluate(members_last(model.scores), dataset)))
     for kind in ("low", "high"):
         assert found[kind] == expected[kind]
     assert found["fit_seconds"] >= 0
@@ -52,12 +58,31 @@ def test_figures_are_those_of_evaluate(dataset):
 
 
 def test_the_settings_best_on_validation_are_chosen(dataset):
+    found = compare(dataset, CompareOptions(("row-cosine",)))["models"]["row-cosine"]
+    entry = BASELINES["row-cosine"]
+    expected = []
+    for settings in entry.tried:
+        model = entry.make(settings).fit(dataset)
+        mrr = {kind: mean_mrr(model.scores, questions(dataset, "valid", kind, 1000), dataset.items) for kind in KINDS}
+        expected.append((mrr["low"] * mrr["high"]) ** 0.5)
+    assert [tried["valid_mrr"] for tried in found["tried"]] == pytest.approx(expected)
+    assert found["settings"] == entry.tried[int(np.argmax(expected))]
+
+
+@pytest.mark.parametrize("how", ["released", "no validation"])
+def test_nothing_is_chosen_where_validation_cannot_be_trusted(dataset, monkeypatch, how):
+    """The released data's validation links are training links."""
+    if how == "released":
+        dataset.manifest["protocol"] = "released"
+    else:
+        monkeypatch.setattr(Match, "_questions", without_validation(Match._questions))
     found = compare(dataset, CompareOptions(("ease",)))["models"]["ease"]
-    assert len(found["tried"]) == len(BASELINES["ease"].tried)
-    best = max(found["tried"], key=lambda tried: tried["valid_mrr"])
-    assert found["settings"] == best["settings"]
-    low, high = best["valid_low_mrr"], best["valid_high_mrr"]
-    assert best["valid_mrr"] == pytest.approx((low * high) ** 0.5)
+    assert [tried["settings"] for tried in found["tried"]] == [BASELINES["ease"].tried[0]]
+    assert found["low"]["filtered"]["mrr"] > 0
+
+
+def without_validation(ask):
+    return lambda self, stage, most: {} if stage == "valid" else ask(self, stage, most)
 
 
 def test_a_finished_model_is_not_made_again(dataset, monkeypatch):
@@ -96,23 +121,102 @@ def test_differences_are_paired_with_the_best_baseline(dataset):
             assert values[f"{kind}.filtered.mrr"].mean() == pytest.approx(means["ease"], abs=1e-6)
 
 
-def test_logirec_takes_part_and_goes_on_after_an_interruption(dataset, small_logirec, monkeypatch):
-    take = Stepper.take
+def interrupted_at(monkeypatch, last):
+    """Ctrl-C before step `last`; the steps taken."""
+    take, taken = Stepper.take, []
 
-    def stopped(self, step):
-        if step == 20:
-            raise Interrupted("stopped")
+    def counted(self, step):
+        taken.append(step)
         take(self, step)
+        if step == last:
+            os.kill(os.getpid(), signal.SIGINT)
 
-    whole = compare(dataset, CompareOptions(("logirec-default",)))["models"]["logirec-default"]
+    monkeypatch.setattr(Stepper, "take", counted)
+    return taken
+
+
+def test_logirec_takes_part_and_goes_on_after_an_interruption(dataset, small_logirec, monkeypatch, tmp_path):
+    elsewhere = Dataset.load(shutil.copytree(dataset.folder, tmp_path / "elsewhere"))
+    both = CompareOptions(("popularity", "logirec-default"))
+    whole = compare(elsewhere, both)
     with monkeypatch.context() as patch:
-        patch.setattr(Stepper, "take", stopped)
-        with pytest.raises(Interrupted):
-            compare(dataset, CompareOptions(("popularity", "logirec-default"), force=True))
-    # Named anew: what was finished is there, what was not goes on or starts over.
-    result = compare(dataset, CompareOptions(("popularity", "logirec-default"), force=False))
-    assert result["models"]["logirec-default"]["low"] == whole["low"]
+        interrupted_at(patch, 19)
+        with pytest.raises(Interrupted, match="the same command goes on"):
+            compare(dataset, both)
+    with monkeypatch.context() as patch:
+        taken = interrupted_at(patch, -1)
+        result = compare(dataset, both)
+        assert taken == list(range(20, 30))
+    assert result["models"]["logirec-default"]["low"] == whole["models"]["logirec-default"]["low"]
     assert result["against_best_baseline"]["low"]["filtered"]["mrr"]["best"] == "popularity"
+
+
+@pytest.mark.parametrize("changed", [{"seed": 1}, {"force": True}])
+def test_another_seed_or_force_after_an_interruption_starts_over(dataset, small_logirec, monkeypatch, changed):
+    with monkeypatch.context() as patch:
+        interrupted_at(patch, 5)
+        with pytest.raises(Interrupted):
+            compare(dataset, CompareOptions(("logirec-default",)))
+    taken = interrupted_at(monkeypatch, -1)
+    compare(dataset, CompareOptions(("logirec-default",), **changed))
+    assert taken == list(range(30))
+
+
+def test_a_model_that_is_trained_is_only_ranked(dataset, small_logirec, monkeypatch):
+    ours = CompareOptions(("logirec-default",))
+    first = compare(dataset, ours)["models"]["logirec-default"]
+    (dataset.folder.with_name("dataset.compare") / "logirec-default.json").unlink()
+    taken = interrupted_at(monkeypatch, -1)
+    again = compare(dataset, ours)["models"]["logirec-default"]
+    assert taken == []
+    assert (again["low"], again["fit_seconds"]) == (first["low"], first["fit_seconds"])
+
+
+@pytest.mark.parametrize("damage", ["cut", "other key", "gone"])
+def test_damaged_figures_are_made_again(dataset, damage):
+    whole = compare(dataset, CompareOptions(FAST))
+    values = dataset.folder.with_name("dataset.compare") / "lookup.npz"
+    if damage == "cut":
+        values.write_bytes(values.read_bytes()[:100])
+    elif damage == "gone":
+        values.unlink()
+    else:
+        np.savez_compressed(values, key=np.array("another"))
+    again = compare(dataset, CompareOptions(FAST))
+    assert again["against_best_baseline"] == whole["against_best_baseline"]
+
+
+def test_one_that_cannot_be_trained_does_not_stop_the_others(dataset, monkeypatch):
+    def diverged(self, dataset):
+        raise Diverged("the loss is no number any more")
+
+    monkeypatch.setattr("logirec.baselines.lookup.Lookup.fit", diverged)
+    result = compare(dataset, CompareOptions(("lookup", "popularity")))
+    assert set(result["models"]) == {"popularity"}
+    assert result["left_out"] == {"lookup": "the loss is no number any more"}
+
+
+def test_one_kind_of_query_alone(dataset, monkeypatch, tmp_path):
+    ask = Match._questions
+    monkeypatch.setattr(Match, "_questions", lambda self, stage, most: {"low": ask(self, stage, most)["low"]})
+    result = compare(dataset, CompareOptions(FAST))
+    assert "high" not in result["models"]["ease"]
+    assert set(result["against_best_baseline"]) == {"low"}
+    write_report({**result, "command": ""}, tmp_path / "report")
+    show_leaderboard(result)
+
+
+def test_without_test_queries_it_says_so(dataset, monkeypatch):
+    monkeypatch.setattr(Match, "_questions", lambda self, stage, most: {})
+    with pytest.raises(InputError, match="no test queries"):
+        compare(dataset, CompareOptions(FAST))
+
+
+def test_results_that_cannot_be_kept_are_known_before_the_work(cli, dataset):
+    dataset.folder.with_name("dataset.compare").write_text("in the way")
+    result = cli("compare", dataset.folder, "--models", "popularity", "--quiet")
+    assert result.code == 2
+    assert "cannot be kept" in result.err
 
 
 def test_json_has_the_promised_keys_and_nothing_else_on_stdout(cli, dataset):
@@ -133,9 +237,10 @@ def test_on_a_terminal_there_is_a_leaderboard(cli, dataset):
     assert "lookup: ranking" in result.err
 
 
-def test_models_can_be_listed(cli, dataset):
-    assert "association rule" in cli("compare", dataset.folder, "--list").out
-    assert set(cli("compare", dataset.folder, "--list", "--json").json) == set(contenders.NAMES)
+def test_models_can_be_listed(cli):
+    assert "association rule" in cli("compare", "--list").out
+    assert set(cli("compare", "--list", "--json").json) == set(contenders.NAMES)
+    assert cli("compare").code == 2
 
 
 @pytest.mark.parametrize(
@@ -145,6 +250,7 @@ def test_models_can_be_listed(cli, dataset):
         (["--models", "popularity", "--max-queries", "0"], 2, ""),
         (["--models", "popularity", "--device", "abacus"], 2, "abacus"),
         (["--models", "cf"], 3, "--interactions"),
+        (["--models", " , "], 2, "no name in it"),
     ],
 )
 def test_bad_input_is_one_line(cli, dataset, arguments, code, words):
@@ -186,7 +292,7 @@ def test_the_report_stands_alone(cli, dataset, tmp_path):
 def test_a_report_goes_over_nothing_else(cli, dataset, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years")
-    for place in (tmp_path / "mine", tmp_path / "mine" / "thesis.txt"):
+    for place in (tmp_path / "mine", tmp_path / "mine" / "thesis.txt", tmp_path / "mine" / "thesis.txt" / "in"):
         result = cli("compare", dataset.folder, "--models", "popularity", "--report", place, "--quiet")
         assert result.code == 2
     assert not dataset.folder.with_name("dataset.compare").exists()  # refused before the work

@@ -1,42 +1,39 @@
 """Many models on one dataset under one protocol: fitted, tuned on validation, ranked on test.
 
-Each model's result is written to the work folder (DATASET.compare) as soon as it is there, and is not made again.
-
-WORK/NAME.json    figures, settings tried, cost
-WORK/NAME.npz     metrics of each test query, for paired intervals
-WORK/models/NAME  LogiRec's own model folders
+Each model's result goes to the work folder, DATASET.compare, as soon as it is there, and is not made again.
 """
 
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import geometric_mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from logirec import __version__
-from logirec.baselines.base import Unsuited
-from logirec.baselines.registry import BASELINES, Entry
+from logirec.baselines.base import Baseline, members_last
+from logirec.baselines.registry import BASELINES, Entry, Settings
 from logirec.contenders import LOGIREC, OURS, choose
 from logirec.data.dataset import Dataset
-from logirec.data.query_sets import KINDS, Kind, Ragged
-from logirec.errors import InputError
+from logirec.data.query_sets import KINDS, Kind, Ragged, Stage
+from logirec.errors import ArtifactError, InputError, Interrupted
 from logirec.evaluation.asymmetry import degree_of_asymmetry
 from logirec.evaluation.evaluate import Questions, link_popularity, mean_mrr, questions, report, standings
 from logirec.evaluation.metrics import intervals, per_query
 from logirec.evaluation.ranks import Scores
 from logirec.evaluation.temperature import fitted_temperature
 from logirec.fit import RunOptions, choose_device, train
-from logirec.folders import MANIFEST, sha256, write_aside
+from logirec.folders import MANIFEST, sha256
 from logirec.model.artifact import TrainedModel
 from logirec.model.scorer import Scorer
 from logirec.peak import peak_memory
 from logirec.progress import Progress
+from logirec.results import Result, Results
 
 PAIRED = ("mrr", "hit@3", "ndcg@3", "hit@10")  # metrics with paired intervals
 VALIDATION_QUERIES = 1_000  # of each kind, on which settings are chosen
@@ -60,172 +57,183 @@ def compare(
     device = choose_device(options.device).type
     names, left_out = choose(options.models, device)
     match = Match(dataset, options, device, progress)
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, Result] = {}
     for name in names:
         try:
             results[name] = match.result(name)
-        except Unsuited as error:
+        except InputError as error:  # nothing here that it could learn from, or it diverged: the others go on
             left_out[name] = str(error)
     if not results:
         raise InputError("; ".join(f"{name}: {why}" for name, why in left_out.items()))
     return {
-        "dataset": _described(dataset),
+        "dataset": match.described,
         "seed": options.seed,
-        "models": results,
+        "models": {name: result.record for name, result in results.items()},
         "left_out": left_out,
-        "against_best_baseline": _paired(match, list(results), results, options.seed),
+        "against_best_baseline": _paired(results, options.seed),
     }
 
 
-def _described(dataset: Dataset) -> dict[str, Any]:
-    manifest = dataset.manifest
-    return {
-        "name": dataset.folder.resolve().name,
-        "protocol": dataset.protocol,
-        "split_seed": manifest["seed"],
-        "items": dataset.items,
-        "source": manifest["source"].get("name", manifest["source"]["format"]),
-        "sha256": sha256(dataset.folder / MANIFEST),
-    }
+def finished(dataset: Dataset, options: CompareOptions) -> set[str]:
+    """Models whose results would not be made again."""
+    match = Match(dataset, options, "cpu", Progress())
+    return {name for name in choose((), "cuda")[0] if match.results.load(name, match.key(name))}
+
+
+class Fitted(NamedTuple):
+    scores: Scores
+    pairwise: bool
+    record: dict[str, Any]
 
 
 class Match:
-    """The dataset's queries, asked once, and the results on them."""
+    """The dataset's queries, asked once, and the models that answer them."""
 
     def __init__(self, dataset: Dataset, options: CompareOptions, device: str, progress: Progress) -> None:
         self.dataset, self.options, self.device, self.progress = dataset, options, device, progress
         folder = dataset.folder.resolve()
-        self.work = folder.with_name(f"{folder.name}.compare")
+        name = folder.name.encode("utf-8", "replace").decode()
+        source = dataset.manifest["source"]
+        self.described = {
+            "name": name,
+            "protocol": dataset.protocol,
+            "split_seed": dataset.manifest["seed"],
+            "items": dataset.items,
+            "source": source.get("name", source["format"]),
+            "sha256": sha256(dataset.folder / MANIFEST),
+        }
         with progress.task("reading queries"):
             self.valid = self._questions("valid", VALIDATION_QUERIES)
             self.test = self._questions("test", options.max_queries)
             self.popularity = link_popularity(dataset)
-            self.dataset_sha256 = sha256(dataset.folder / MANIFEST)
+        if not self.test:
+            raise InputError(f"{dataset.folder}: no test queries to compare on; prepare more data")
+        self.results = Results(folder.with_name(f"{folder.name}.compare"))
 
-    def _questions(self, stage: Any, most: int) -> dict[Kind, Questions]:
+    def _questions(self, stage: Stage, most: int) -> dict[Kind, Questions]:
         asked = {kind: questions(self.dataset, stage, kind, most, self.options.seed) for kind in KINDS}
         return {kind: found for kind, found in asked.items() if len(found.queries)}
 
-    def result(self, name: str) -> dict[str, Any]:
-        path = self.work / f"{name}.json"
-        key = self._key(name)
-        if not self.options.force and (made := _made_before(path, key)):
-            return made
-        with peak_memory() as memory:
-            record = self._try(name)
-        record["memory_mb"] = memory.megabytes
-        if self.device == "cuda":
-            record["gpu_memory_mb"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
-        self.work.mkdir(exist_ok=True)
-        values = record.pop("per_query")
-        aside = path.with_suffix(".part.npz")
-        np.savez_compressed(aside, **values)
-        aside.replace(path.with_suffix(".npz"))
-        write_aside(path, text := json.dumps({"key": key, **record}, indent=1) + "\n")
-        made = json.loads(text)  # the same value now and when it is read again
-        del made["key"]
-        return dict(made)
-
-    def per_query(self, name: str) -> dict[str, np.ndarray]:
-        with np.load(self.work / f"{name}.npz", allow_pickle=False) as values:
-            return dict(values)
-
-    def _key(self, name: str) -> str:
+    def key(self, name: str) -> str:
         """What the result hangs on."""
         if name in BASELINES:
             settings: Any = [BASELINES[name].where, BASELINES[name].tried]
         else:
             settings = LOGIREC[name][1](self.options.seed).model_dump()
-        parts = [self.dataset_sha256, __version__, self.options.seed, self.options.max_queries, settings]
+        parts = [self.described["sha256"], __version__, self.options.seed, self.options.max_queries, settings]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def _try(self, name: str) -> dict[str, Any]:
+    def result(self, name: str) -> Result:
+        key = self.key(name)
+        if not self.options.force and (made := self.results.load(name, key)):
+            return made
         if self.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        if name in BASELINES:
-            scores, pairwise, record = self._baseline(name, BASELINES[name])
-        else:
-            scores, pairwise, record = self._logirec(name)
-        timed = _Timed(scores)
-        per: dict[str, np.ndarray] = {}
-        with self.progress.task(f"{name}: ranking"):
-            for kind, asked in self.test.items():
-                stand = standings(timed, asked, self.dataset.items)
-                record[kind] = report(stand, asked, self.popularity, self.options.seed)
-                for ranking, standing in (("filtered", stand.filtered), ("raw", stand.raw)):
-                    values = per_query(standing, asked.queries.answers)
-                    per |= {f"{kind}.{ranking}.{metric}": values[metric].astype(np.float32) for metric in PAIRED}
-        with self.progress.task(f"{name}: asymmetry"):
-            temperature = fitted_temperature(scores, self.valid["low"]) if "low" in self.valid else 1.0
-            found = degree_of_asymmetry(lambda b: scores(b) * temperature, self.dataset.items, pairwise)
-            record["asymmetry"] = {**found._asdict(), "temperature": temperature}
-        record["scoring_ms_per_query"] = round(1000 * timed.seconds / max(1, timed.queries), 4)
-        return {**record, "device": self.device, "per_query": per}
+        fitted = self._baseline(name, BASELINES[name]) if name in BASELINES else self._logirec(name, key)
+        return self.results.save(name, key, self._ranked(name, fitted))
 
-    def _baseline(self, name: str, entry: Entry) -> tuple[Scores, bool, dict[str, Any]]:
-        tried: list[dict[str, Any]] = []
-        best: Any = None
-        with self.progress.task(f"{name}: fitting", len(entry.tried)) as task:
-            for settings in entry.tried:
-                started = time.perf_counter()
-                model = entry.make(settings, self.device, self.options.seed).fit(self.dataset)
-                record: dict[str, Any] = {"settings": dict(settings), "fit_seconds": time.perf_counter() - started}
-                if len(entry.tried) > 1 and self.valid:
-                    found = {f"valid_{kind}_mrr": self._valid_mrr(model.scores, kind) for kind in self.valid}
-                    record |= {"valid_mrr": geometric_mean(found.values()), **found}
-                if not tried or record["valid_mrr"] > max(other["valid_mrr"] for other in tried):
-                    best = model, record
-                tried.append(record)
+    # Fitting --------------------------------------------------------------------------------------------------------
+
+    def _baseline(self, name: str, entry: Entry) -> Fitted:
+        """Settings are chosen on validation, where there is one that training has not seen."""
+        blind = not self.valid or self.dataset.protocol == "released"
+        attempts: list[dict[str, Any]] = []
+        best: Baseline | None = None
+        settings_to_try = entry.tried[:1] if blind else entry.tried
+        with self.progress.task(f"{name}: fitting", len(settings_to_try)) as task:
+            for settings in settings_to_try:
+                model, record = self._attempt(entry, settings)
+                if best is None or record["valid_mrr"] > max(other["valid_mrr"] for other in attempts):
+                    best, chosen = model, record
+                attempts.append(record)
                 del model  # two at a time are enough
                 task.advance(1)
-        model, chosen = best
-        return (
-            model.scores,
-            getattr(model, "pairwise", False),
-            {
-                "says": entry.says,
-                "settings": chosen["settings"],
-                "tried": tried,
-                "fit_seconds": chosen["fit_seconds"],
-                "tuning_seconds": sum(record["fit_seconds"] for record in tried),
-            },
-        )
+        assert best is not None  # noqa: S101  there is always one to try
+        record = {
+            "says": entry.says,
+            "ours": False,
+            "settings": chosen["settings"],
+            "tried": attempts,
+            "fit_seconds": chosen["fit_seconds"],
+            "tuning_seconds": sum(record["fit_seconds"] for record in attempts),
+            "memory_mb": chosen["memory_mb"],
+        }
+        return Fitted(members_last(best.scores), getattr(best, "pairwise", False), record)
+
+    def _attempt(self, entry: Entry, settings: Settings) -> tuple[Baseline, dict[str, Any]]:
+        started = time.perf_counter()
+        with peak_memory() as memory:
+            model = entry.make(settings, self.device, self.options.seed).fit(self.dataset)
+        record: dict[str, Any] = {
+            "settings": dict(settings),
+            "fit_seconds": time.perf_counter() - started,
+            "memory_mb": memory.megabytes,
+        }
+        found = {f"valid_{kind}_mrr": self._valid_mrr(model.scores, kind) for kind in self.valid}
+        return model, record | ({"valid_mrr": geometric_mean(found.values()), **found} if found else {})
 
     def _valid_mrr(self, scores: Scores, kind: Kind) -> float:
         # Never quite zero: the mean of both kinds is geometric.
         return max(mean_mrr(scores, self.valid[kind], self.dataset.items), 1e-9)
 
-    def _logirec(self, name: str) -> tuple[Scores, bool, dict[str, Any]]:
+    def _logirec(self, name: str, key: str) -> Fitted:
         says, made_by = LOGIREC[name]
-        chosen, out = made_by(self.options.seed), self.work / "models" / name
-        out.parent.mkdir(parents=True, exist_ok=True)
-        # An interrupted run is gone on with; a finished one of other settings is replaced.
-        resume = (out.parent / f"{name}.training" / "run.json").exists() and not out.exists()
-        run = RunOptions(self.device, resume=resume, force=not resume)
-        metrics = train(self.dataset, out, chosen, run, self.progress)
-        model = TrainedModel.load(out, torch.device(self.device)).model
+        out = self.results.folder / "models" / f"{name}-{key[:12]}"  # another seed or dataset is another folder
+        out.parent.mkdir(exist_ok=True)
+        with peak_memory() as memory:
+            model = None if self.options.force else self._trained_before(out)
+            if model is None:
+                resume = not self.options.force and (out.parent / f"{out.name}.training" / "run.json").exists()
+                run = RunOptions(self.device, resume=resume, force=not resume)
+                try:
+                    train(self.dataset, out, made_by(self.options.seed), run, self.progress)
+                except Interrupted as error:
+                    raise Interrupted("interrupted: the same command goes on from here") from error
+                model = TrainedModel.load(out, torch.device(self.device))
+        metrics = model.metrics
         tried = {"settings": {}, "fit_seconds": metrics["seconds"], "valid_mrr": metrics["valid_mrr"]}
-        return (
-            Scorer(model).scores,
-            False,
-            {
-                "says": says,
-                "settings": {"steps": metrics["best_step"]},
-                "tried": [tried],
-                "fit_seconds": metrics["seconds"],
-                "tuning_seconds": metrics["seconds"],
-            },
-        )
+        record = {
+            "says": says,
+            "ours": name.startswith(OURS),
+            "settings": {"steps": metrics["best_step"]},
+            "tried": [tried],
+            "fit_seconds": metrics["seconds"],
+            "tuning_seconds": metrics["seconds"],
+            "memory_mb": memory.megabytes,
+        }
+        return Fitted(Scorer(model.model).scores, False, record)
 
+    def _trained_before(self, out: Any) -> TrainedModel | None:
+        try:
+            return TrainedModel.load(out, torch.device(self.device))
+        except ArtifactError:
+            return None
 
-def _made_before(path: Path, key: str) -> dict[str, Any] | None:
-    try:
-        made: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(made, dict) or made.pop("key", None) != key or not path.with_suffix(".npz").exists():
-        return None
-    return made
+    # Ranking --------------------------------------------------------------------------------------------------------
+
+    def _ranked(self, name: str, fitted: Fitted) -> Result:
+        record, timed = dict(fitted.record), _Timed(fitted.scores)
+        values: dict[str, np.ndarray] = {}
+        with self.progress.task(f"{name}: ranking"):
+            for kind, asked in self.test.items():
+                stand = standings(timed, asked, self.dataset.items)
+                record[kind] = report(stand, asked, self.popularity, self.options.seed)
+                for ranking, standing in (("filtered", stand.filtered), ("raw", stand.raw)):
+                    found = per_query(standing, asked.queries.answers)
+                    values |= {f"{kind}.{ranking}.{metric}": found[metric].astype(np.float32) for metric in PAIRED}
+        with self.progress.task(f"{name}: asymmetry"):
+            record["asymmetry"] = self._asymmetry(fitted)
+        record["scoring_ms_per_query"] = round(1000 * timed.seconds / timed.queries, 4)
+        record["device"] = self.device
+        if self.device == "cuda":
+            record["gpu_memory_mb"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
+        return Result(record, values)
+
+    def _asymmetry(self, fitted: Fitted) -> dict[str, Any]:
+        temperature = fitted_temperature(fitted.scores, self.valid["low"]) if "low" in self.valid else 1.0
+        scaled: Callable[[Ragged], Tensor] = lambda baskets: fitted.scores(baskets) * temperature  # noqa: E731
+        found = degree_of_asymmetry(scaled, self.dataset.items, fitted.pairwise)
+        return {**found._asdict(), "temperature": temperature}
 
 
 class _Timed:
@@ -235,32 +243,36 @@ class _Timed:
         self.scores, self.seconds, self.queries = scores, 0.0, 0
 
     def __call__(self, baskets: Ragged) -> Tensor:
-        started = time.perf_counter()
+        started = _now()
         table = self.scores(baskets)
-        if table.is_cuda:
-            torch.cuda.synchronize()
-        self.seconds += time.perf_counter() - started
+        self.seconds += _now() - started
         self.queries += len(baskets)
         return table
 
 
-def _paired(match: Match, names: list[str], results: dict[str, Any], seed: int) -> dict[str, Any]:
+def _now() -> float:
+    """After all that a GPU has been asked for."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def _paired(results: dict[str, Result], seed: int) -> dict[str, Any]:
     """kind -> ranking -> metric -> the best baseline, and each model's difference from it with its 95 % interval."""
-    rivals = [name for name in names if not name.startswith(OURS)]
-    if not rivals:
-        return {}
-    values = {name: match.per_query(name) for name in names}
+    rivals = [name for name, result in results.items() if not result.record["ours"]]
     found: dict[str, Any] = {}
-    for kind in match.test:
+    if not rivals:
+        return found
+    for kind in (kind for kind in KINDS if f"{kind}.raw.mrr" in results[rivals[0]].per_query):
         for ranking in ("filtered", "raw"):
-            best = {m: max(rivals, key=lambda n: float(results[n][kind][ranking][m])) for m in PAIRED}
-            by_model: dict[str, dict[str, Any]] = {metric: {} for metric in PAIRED}
-            for name in names:
-                keys = {metric: f"{kind}.{ranking}.{metric}" for metric in PAIRED}
-                differ = {m: values[name][k].astype(float) - values[best[m]][k] for m, k in keys.items()}
+            keys = {metric: f"{kind}.{ranking}.{metric}" for metric in PAIRED}
+            best = {m: max(rivals, key=lambda name: results[name].per_query[k].mean()) for m, k in keys.items()}
+            differences: dict[str, dict[str, Any]] = {metric: {} for metric in PAIRED}
+            for name, result in results.items():
+                differ = {m: result.per_query[k].astype(float) - results[best[m]].per_query[k] for m, k in keys.items()}
                 for metric, (low, high) in intervals(differ, seed).items():
-                    by_model[metric][name] = {"difference": float(differ[metric].mean()), "interval": [low, high]}
+                    differences[metric][name] = {"difference": float(differ[metric].mean()), "interval": [low, high]}
             found.setdefault(kind, {})[ranking] = {
-                metric: {"best": best[metric], "differences": by_model[metric]} for metric in PAIRED
+                metric: {"best": best[metric], "differences": differences[metric]} for metric in PAIRED
             }
     return found

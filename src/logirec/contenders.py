@@ -18,7 +18,7 @@ LOGIREC: dict[str, tuple[str, Callable[[int], Recipe]]] = {
     "logirec-paper-hybrid": ("the paper's, both", lambda seed: recipe("paper", "hybrid", seed, _STOPS)),
     "logirec-default": ("ours", lambda seed: recipe("default", "hybrid", seed)),
 }
-OURS = "logirec-"  # what is compared with the best of the others
+OURS = "logirec-"  # the others are what we compare with
 NEEDS_GPU = tuple(name for name in LOGIREC if name != "logirec-default")  # days on a CPU
 NAMES = (*BASELINES, *LOGIREC)
 

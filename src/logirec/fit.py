@@ -78,7 +78,6 @@ def train(
         found = {f"{kind}_mrr": mean_mrr(scores, queries, dataset.items) for kind, queries in asked.items()}
         return {"mrr": geometric_mean(found.values()), **found}  # so that neither kind is bought with the other
 
-    started = time.monotonic()
     writer = _tensorboard() if options.tensorboard else None
     folder = _run_folder(out, dataset, recipe, options, device)  # from here on something is written
     before = torch.get_float32_matmul_precision()
@@ -96,7 +95,7 @@ def train(
         "stopped_early": outcome.stopped_early,
         "best_step": outcome.state.best_step if recipe.training.keep_best else outcome.state.step,
         "valid_mrr": outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"],
-        "seconds": round(time.monotonic() - started, 1),
+        "seconds": round(outcome.state.history[-1]["seconds"], 1),  # with validation, over all resumed runs
         "test": test,
     }
     beside = [folder / RUN, folder / HISTORY]

@@ -86,7 +86,7 @@ def write_manifest(folder: Path, kind: str, schema: int, content: dict[str, Any]
 
 def write_aside(path: Path, text: str) -> None:
     """A file that is there whole, old or new, whatever happens in between."""
-    aside = path.with_name(f".{path.name}.tmp")
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with aside.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

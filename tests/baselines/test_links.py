@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from logirec.baselines.base import Unsuited
+from logirec.baselines.base import Unsuited, members_last
 from logirec.baselines.ease import Ease
 from logirec.baselines.item2vec import Item2Vec
 from logirec.baselines.lookup import Lookup
@@ -124,7 +124,7 @@ def test_row_cosine_weighs_rows_by_their_cosine(world, power):
 def test_rules_are_the_best_of_all_whose_left_side_is_in_the_basket(world, measure):
     table = rows_of(world, itself=True)
     counts = table.sum(0)
-    expected = np.tile(counts / (1 + counts.max()) * 1e-6, (len(BASKETS), 1))
+    expected = np.tile(counts / (1 + counts.max()) * 1e-9, (len(BASKETS), 1))
     for at, basket in enumerate(BASKETS):
         for size in (1, 2):
             for left in combinations(basket, size):
@@ -132,7 +132,7 @@ def test_rules_are_the_best_of_all_whose_left_side_is_in_the_basket(world, measu
                 for j in range(ITEMS):
                     together = (holds & (table[:, j] > 0)).sum()
                     if together >= 2:
-                        value = together / (holds.sum() + 1) / (counts[j] if measure == "lift" else 1)
+                        value = together / (holds.sum() + 1) * (len(table) / counts[j] if measure == "lift" else 1)
                         expected[at, j] = max(expected[at, j], value)
     np.testing.assert_allclose(scores(Rules(measure=measure, support=2), world), expected, rtol=1e-5)
 
@@ -167,6 +167,23 @@ def test_sets_that_run_backwards_are_learnt_from_reversed_links():
     assert forwards[0].argmax() == 3
     assert backwards[0].argmax() == 2
     assert forwards[1].argmax() == backwards[1].argmax() == 3
+
+
+def test_what_is_in_the_basket_can_be_put_last():
+    world = link_world()
+    model = Rules().fit(world)
+    found = members_last(model.scores)(ragged_of(BASKETS)).numpy()
+    plain = model.scores(ragged_of(BASKETS)).numpy()
+    for at, basket in enumerate(BASKETS):
+        assert (found[at, basket] == -np.inf).all()
+        others = np.setdiff1d(np.arange(ITEMS), basket)
+        assert np.array_equal(found[at, others], plain[at, others])
+    assert np.isfinite(plain).all()  # and the model's own table is as it was
+
+
+def test_item2vec_says_when_there_is_nothing_to_learn_from():
+    with pytest.raises(Unsuited, match="nothing to learn from"):
+        Item2Vec().fit(World(4, views=[(0, 1)]))
 
 
 def test_one_item_alone_has_its_views_last():

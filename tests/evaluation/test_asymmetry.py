@@ -72,3 +72,16 @@ def test_a_cycle_is_as_asymmetric_as_can_be():
     assert degree_of_asymmetry(table_scores(table), 12).degree == pytest.approx(1)
     baskets = Ragged(np.arange(2), np.zeros(1, np.int32))
     assert table_scores(table)(baskets).shape == (1, 12)
+
+
+def test_a_row_that_rules_everything_out_says_nothing():
+    table = torch.randn(30, 30, generator=torch.Generator().manual_seed(4))
+    table[3] = -torch.inf
+    even = table.clone()
+    even[3] = 0
+    for exact in (5000, 10):
+        found, expected = (
+            degree_of_asymmetry(table_scores(t), 30, exact_up_to=exact, draws=500) for t in (table, even)
+        )
+        assert found == expected
+        assert found.degree == found.degree  # a number

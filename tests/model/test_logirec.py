@@ -8,7 +8,7 @@ from logirec.bench import literal
 from logirec.config import MAX_BASKET, recipe
 from logirec.data.query_sets import Ragged
 from logirec.errors import InputError
-from logirec.logic.beta import HIGHEST, LOWEST
+from logirec.logic.beta import HIGHEST, LOWEST, stack
 from logirec.model.logirec import Asked, LogiRec, Shape
 from logirec.model.scorer import Scorer
 from logirec.relation import Relation
@@ -42,6 +42,21 @@ def test_a_paper_step_has_the_loss_and_the_gradients_of_the_literal_equations():
     torch.testing.assert_close(fast, slow.to(fast.dtype), rtol=1e-9, atol=1e-9)
     for mine, theirs in zip(torch.autograd.grad(fast, parameters), torch.autograd.grad(slow, parameters), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_set_by_its_members_is_the_intersection_of_their_projections(size):
+    model = small_model(sets="members")
+    members = random_table(Shape.HIGH, size).members
+    moved = [model.ask([Asked(Shape.CO_PURCHASE, members[:, [at]])])[0] for at in range(size)]
+    expected = model.intersect(stack(moved))
+    (found,) = model.ask([Asked(Shape.HIGH, members)])
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+    present = torch.ones_like(members, dtype=torch.bool)
+    present[:, -1] = False
+    (fewer,) = model.ask([Asked(Shape.HIGH, members, present)])
+    torch.testing.assert_close(fewer.alpha, model.ask([Asked(Shape.HIGH, members[:, :-1])])[0].alpha)
 
 
 @pytest.mark.parametrize("preset", ["paper", "default"])

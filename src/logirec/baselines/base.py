@@ -72,6 +72,18 @@ def user_items(dataset: Dataset) -> Any:
     return table
 
 
+def members_last(scores: Callable[[Ragged], Tensor]) -> Callable[[Ragged], Tensor]:
+    """What is in the basket is not recommended; it matters to a raw ranking."""
+
+    def without(baskets: Ragged) -> Tensor:
+        table = scores(baskets).clone()
+        places = (torch.from_numpy(a.astype(np.int64)).to(table.device) for a in (baskets.owners, baskets.values))
+        table[tuple(places)] = -torch.inf
+        return table
+
+    return without
+
+
 class ItemVectors:
     """The score of two items is the product of their vectors: the same both ways."""
 

@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import logsigmoid
 
-from logirec.baselines.base import Ask, LinkBaseline
+from logirec.baselines.base import Ask, LinkBaseline, Unsuited
 from logirec.baselines.rows import rows
 from logirec.data.dataset import Dataset
 
@@ -30,6 +30,8 @@ class Item2Vec(LinkBaseline):
     def learn(self, dataset: Dataset, reverse: bool) -> Ask:
         known = rows(dataset, reverse, itself=False)
         pairs = _ItemPairs(known.table, self.device) if known.by_item else _OrderPairs(known.table, self.device)
+        if not len(pairs):
+            raise Unsuited("no two items occur together in training: there is nothing to learn from")
         start = Generator().manual_seed(self.seed)
         vectors = torch.zeros(2, dataset.items, self.dims)
         vectors[0].uniform_(-0.5, 0.5, generator=start).div_(self.dims**0.5)  # the out vectors start at zero

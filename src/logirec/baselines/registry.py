@@ -15,7 +15,7 @@ MOST_TRIED = 6  # settings per baseline: the same small budget for all
 class Entry:
     says: str  # what it is, in a line
     where: str  # module:class, imported when it is asked for
-    tried: tuple[Settings, ...] = ({},)
+    tried: tuple[Settings, ...] = ({},)  # on validation; the first where validation cannot be trusted
     takes: tuple[str, ...] = ()  # of device and seed, what its constructor wants too
 
     def make(self, settings: Settings, device: str = "cpu", seed: int = 0) -> Baseline:
@@ -38,29 +38,29 @@ BASELINES: dict[str, Entry] = {
     "sum-of-neighbours": Entry(
         "each member's nearest items, summed",
         "sum_of_neighbours:SumOfNeighbours",
-        _each("neighbours", 20, 50, 100, 200, 500),
+        _each("neighbours", 100, 20, 50, 200, 500),
     ),
     "rules": Entry(
         "the best association rule whose left side is in the basket",
         "rules:Rules",
-        (*_each("support", 1, 2, 4, measure="confidence"), *_each("support", 1, 2, 4, measure="lift")),
+        (*_each("support", 2, 1, 4, measure="confidence"), *_each("support", 2, 1, 4, measure="lift")),
     ),
     "ease": Entry(
         "each item predicted from the others by one linear map, in closed form",
         "ease:Ease",
-        _each("regularization", 0.3, 1.0, 3.0, 10.0, 30.0),
+        _each("regularization", 3.0, 0.3, 1.0, 10.0, 30.0),
         takes=("device",),
     ),
     "ease-all": Entry(
         "ease that also learns from reversed links and views",
         "ease:Ease",
-        _each("regularization", 0.3, 1.0, 3.0, 10.0, 30.0, beside=0.5),
+        _each("regularization", 3.0, 0.3, 1.0, 10.0, 30.0, beside=0.5),
         takes=("device",),
     ),
     "item2vec": Entry(
         "an in and an out vector per item, from pairs of a row",
         "item2vec:Item2Vec",
-        (*_each("epochs", 3, 10, 30, flatness=0.0), *_each("epochs", 3, 10, 30, flatness=0.75)),
+        (*_each("epochs", 10, 3, 30, flatness=0.0), *_each("epochs", 10, 3, 30, flatness=0.75)),
         takes=("device", "seed"),
     ),
     "cf": Entry("how many users two items share", "cf:CF", _each("measure", "product", "cosine")),
@@ -68,7 +68,7 @@ BASELINES: dict[str, Entry] = {
         "item factors of the user-item matrix",
         "mf:MF",
         (
-            *_each("factors", 64, 128),
+            *_each("factors", 128, 64),
             {"factors": 256, "regularization": 100.0},
             {"method": "bpr", "factors": 128},
         ),

@@ -1,6 +1,6 @@
 """Association rules {a} -> j and {a, b} -> j: the best rule whose left side is in the basket.
 
-With n(.) the rows that hold all of them, of T rows: confidence = n(abj) / n(ab), lift = confidence * T / n(j).
+With n(.) the rows that hold all of them, of T rows: confidence = n(abj) / (n(ab) + 1), lift = confidence * T / n(j).
 """
 
 from itertools import combinations
@@ -23,11 +23,12 @@ class Rules(LinkBaseline):
 
     def learn(self, dataset: Dataset, reverse: bool) -> Ask:
         table = rows(dataset, reverse).table
+        self.rows = table.shape[0]
         by_item = table.T.tocsr()  # (N, T) the rows that hold an item
         counts = table.sum(axis=0)  # (N,)
         singles = (by_item @ table).tocsr()
         singles.data = self._values(singles.data, np.repeat(counts, np.diff(singles.indptr)), counts[singles.indices])
-        behind = torch.from_numpy((counts / (1 + counts.max()) * 1e-6).astype(np.float32))  # where no rule speaks
+        behind = torch.from_numpy((counts / (1 + counts.max()) * 1e-9).astype(np.float32))  # where no rule speaks
 
         def ask(baskets: Any) -> Tensor:
             owners, items = baskets.nonzero()
@@ -47,8 +48,7 @@ class Rules(LinkBaseline):
     def _values(self, together: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         # One more on the left: a rule seen once is not certain.
         confidence = np.where(together >= self.support, together / (left + 1), 0)
-        # Only the order counts, so T is left out of lift.
-        return (confidence / right if self.measure == "lift" else confidence).astype(np.float32)
+        return (confidence * self.rows / right if self.measure == "lift" else confidence).astype(np.float32)
 
 
 def _raise(best: Tensor, owners: np.ndarray, found: Any) -> None:

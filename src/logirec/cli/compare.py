@@ -7,11 +7,14 @@ from pathlib import Path
 import typer
 
 from logirec.cli import options
+from logirec.errors import UsageError
 
 
 def command(
-    dataset: Path = typer.Argument(..., help="A folder that `logirec prepare` wrote."),
-    models: str = typer.Option("", "--models", help="Names, with commas between. Default: all that suit this machine."),
+    dataset: Path | None = typer.Argument(None, help="A folder that `logirec prepare` wrote."),
+    models: str | None = typer.Option(
+        None, "--models", help="Names, with commas between. Default: all that suit this machine."
+    ),
     report: Path | None = typer.Option(None, "--report", help="Folder for report.html and report.md."),
     max_queries: int = typer.Option(5_000, "--max-queries", min=1, help="Test queries of each kind, drawn once."),
     seed: int = typer.Option(0, "--seed", min=0, help="Of the models' start and of all that is drawn."),
@@ -30,6 +33,11 @@ def command(
     if list_models:
         options.print_json(says()) if json else show_names(says())
         return
+    if dataset is None:
+        raise UsageError("compare: name a DATASET, a folder that `logirec prepare` wrote")
+    names = tuple(name.strip() for name in (models or "").split(",") if name.strip())
+    if models is not None and not names:
+        raise UsageError("--models: no name in it; --list says which there are")
     from logirec.compare import CompareOptions, compare
     from logirec.data.dataset import Dataset
     from logirec.progress import for_terminal
@@ -38,10 +46,9 @@ def command(
         from logirec.reports.comparison import check_report_folder, write_report
 
         check_report_folder(report)
-    names = tuple(name.strip() for name in models.split(",") if name.strip())
     chosen = CompareOptions(names, seed, max_queries, device, force)
     result = compare(Dataset.load(dataset), chosen, for_terminal(quiet))
-    result["command"] = shlex.join(["logirec", *sys.argv[1:]])
+    result["command"] = shlex.join(["logirec", *sys.argv[1:]]).encode("utf-8", "replace").decode()
     if report is not None:
         write_report(result, report)
     if json:

@@ -48,6 +48,7 @@ def degree_of_asymmetry(
 def _log_scores(scores: Scores, anchors: np.ndarray) -> Tensor:
     """(B, N) in float64; an item is not its own complement."""
     table = scores(rectangle(anchors[:, None])).double().cpu()
+    table[~table.isfinite().any(1)] = 0.0  # a model that rules out all it has says nothing
     table[torch.arange(len(anchors)), torch.from_numpy(anchors)] = -torch.inf
     return table
 

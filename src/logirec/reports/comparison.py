@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from logirec.errors import UsageError
-from logirec.reports.tables import by_mrr, difference
+from logirec.reports.tables import METRICS, by_mrr, difference
 
-METRICS = {"Hit@3": "hit@3", "NDCG@3": "ndcg@3", "MRR": "mrr", "Hit@10": "hit@10"}
 HTML, MARKDOWN, FIGURES = "report.html", "report.md", "figures"
 
 
@@ -46,9 +45,12 @@ Block = Heading | Text | Code | Rows | Figure
 
 def check_report_folder(folder: Path) -> None:
     """Before hours of work: a report goes into a new folder, an empty one, or one that holds a report."""
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--report {folder}: a file; name a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / HTML).exists():
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = {path.name for path in folder.iterdir()} - {HTML, MARKDOWN, FIGURES}
+    except OSError as error:
+        raise UsageError(f"--report {folder}: no folder can be made there ({error.strerror})") from error
+    if others:
         raise UsageError(f"--report {folder} holds other files; name another folder")
 
 
@@ -125,7 +127,7 @@ def _leaderboards(result: dict[str, Any], kind: str, ranked: list[str]) -> list[
             found = result["models"][name][kind][ranking]
             cells = [_value(found, metric) for metric in (*METRICS.values(), "ndcg_paper@3")]
             rows.append([name, *cells, difference(result, kind, name, ranking)])
-        ours = [at for at, name in enumerate(order) if name.startswith("logirec")]
+        ours = [at for at, name in enumerate(order) if result["models"][name]["ours"]]
         blocks.append(Rows(head, rows, ours))
     for by, words in (("basket_size", "basket size"), ("popularity", "training links to the answer")):
         groups = result["models"][ranked[0]][kind]["filtered"]["groups"][by]

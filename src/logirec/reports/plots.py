@@ -47,7 +47,6 @@ _NAMED = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56
 _MARKS = ["o", "s", "^", "D", "v", "P", "X"]
 _KS = (1, 3, 5, 10, 20)
 _KIND_WORDS = {"low": "one item asked", "high": "sets asked"}
-OURS = "logirec"
 
 
 def draw_hits(result: dict[str, Any], path: Path) -> None:
@@ -87,8 +86,8 @@ def draw_asymmetry(result: dict[str, Any], path: Path) -> None:
             for name, found in result["models"].items()
             if found.get(kind)
         }
-        axis.set(xlabel="degree of asymmetry", ylabel=f"{title}, filtered", xlim=(-0.05, 1.05))
-        _scatter(axis, points)
+        axis.set(xlabel="degree of asymmetry", ylabel=f"{title}, filtered", xlim=(-0.15, 1.15))
+        _scatter(axis, points, _ours(result))
     _save(figure, path)
 
 
@@ -104,8 +103,12 @@ def draw_costs(result: dict[str, Any], path: Path) -> None:
         }
         axis.set_xscale("log")
         axis.set(title=_KIND_WORDS[kind], xlabel="seconds to fit, log scale", ylabel="MRR, filtered")
-        _scatter(axis, points)
+        _scatter(axis, points, _ours(result))
     _save(figure, path)
+
+
+def _ours(result: dict[str, Any]) -> set[str]:
+    return {name for name, found in result["models"].items() if found["ours"]}
 
 
 def _kinds(result: dict[str, Any]) -> list[str]:
@@ -119,15 +122,16 @@ def _best(result: dict[str, Any], kinds: list[str]) -> list[str]:
     return sorted(total, key=lambda name: -float(total[name]))[: len(_NAMED)]
 
 
-def _scatter(axis: Any, points: dict[str, tuple[float, float]]) -> None:
+def _scatter(axis: Any, points: dict[str, tuple[float, float]], ours: set[str]) -> None:
     """Ours as squares, the others as circles; each label where it covers no other."""
     for name, (x, y) in points.items():
-        ours = name.startswith(OURS)
-        axis.plot(x, y, "s" if ours else "o", color="#D55E00" if ours else "#0072B2", markersize=7, zorder=3)
+        marker, colour = ("s", "#D55E00") if name in ours else ("o", "#0072B2")
+        axis.plot(x, y, marker, color=colour, markersize=7, zorder=3)
     axis.margins(0.12)
     _plain(axis)
     axis.figure.canvas.draw()
     renderer = axis.figure.canvas.get_renderer()
+    room = axis.get_window_extent(renderer)
     taken = [_box(*axis.transData.transform(point)) for point in points.values()]
     around = [(9, 0, "left"), (-9, 0, "right"), (0, 11, "center"), (0, -11, "center")]
     around += [
@@ -139,9 +143,8 @@ def _scatter(axis: Any, points: dict[str, tuple[float, float]]) -> None:
                 name, point, xytext=(x, y), textcoords="offset points", ha=side, va="center", fontsize=8
             )
             box = label.get_window_extent(renderer)
-            if not any(box.overlaps(other) for other in taken) and axis.get_window_extent(renderer).contains(
-                box.x1, box.y1
-            ):
+            inside = all(room.contains(*corner) for corner in (box.min, box.max))
+            if inside and not any(box.overlaps(other) for other in taken):
                 break
             label.remove()
         else:

@@ -61,6 +61,7 @@ def train(
 
     look_every = LOOK_EVERY[stepper.device.type]
     started = written = time.monotonic()
+    before = state.history[-1]["seconds"] if state.history else 0.0  # what earlier processes took
     first = looked = state.step
     stalled = _stalled(state, config)
     with deferred() as interruption:
@@ -88,7 +89,7 @@ def train(
                     "loss": loss,
                     "learning_rate": learning_rate(config, state.step - 1),
                     **{f"valid_{name}": value for name, value in found.items()},
-                    "seconds": round(time.monotonic() - started, 3),
+                    "seconds": round(before + time.monotonic() - started, 3),
                 }
                 state.history.append(record)
                 _append_history(folder, record)
