@@ -14,9 +14,10 @@ from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import rectangle
 from logirec.demo import top_items
 from logirec.fit import RunOptions, train
+from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
 from logirec.model.logirec import Asked, Shape
-from logirec.model.scorer import Scorer
+from logirec.relation import Relation
 
 pytestmark = pytest.mark.xdist_group("planted")
 
@@ -80,7 +81,7 @@ def test_not_is_what_keeps_substitutes_away(world):
         with_not = scorer.scores(rectangle(row[None]))[0]
         with torch.no_grad():
             (query,) = trained.model.ask([Asked(Shape.CO_PURCHASE, torch.from_numpy(row.astype(np.int64))[None])])
-            without = trained.model.scores(Shape.CO_PURCHASE, query, scorer.features)[0]
+            without = scorer.index.scores(query, Relation.CO_PURCHASE)[0]
         places = [float(s.argsort(descending=True).argsort()[substitutes].float().mean()) for s in (with_not, without)]
         better += places[0] > places[1]
     assert better >= 0.75 * FAMILIES

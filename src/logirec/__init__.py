@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Dataset": "logirec.data.dataset",
     "Relation": "logirec.relation",
-    "Scorer": "logirec.model.scorer",
+    "Scorer": "logirec.index.scorer",
     "TrainedModel": "logirec.model.artifact",
     "Vocabulary": "logirec.vocabulary",
     "audit": "logirec.data.audit",

@@ -29,8 +29,8 @@ from logirec.evaluation.ranks import Scores
 from logirec.evaluation.temperature import fitted_temperature
 from logirec.fit import RunOptions, choose_device, train
 from logirec.folders import MANIFEST, sha256
+from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
-from logirec.model.scorer import Scorer
 from logirec.peak import peak_memory
 from logirec.progress import Progress
 from logirec.results import Result, Results

@@ -17,8 +17,8 @@ from logirec.data.query_sets import rectangle
 from logirec.errors import UsageError
 from logirec.evaluation.evaluate import evaluate
 from logirec.fit import RunOptions, train
+from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
-from logirec.model.scorer import Scorer
 from logirec.progress import Progress
 from logirec.reports.tables import show_audit, show_comparison, show_dataset, show_line, show_recommendations
 

@@ -27,10 +27,10 @@ from logirec.data.query_sets import KINDS, Kind
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.folders import MANIFEST, check_free, sha256, write_aside
+from logirec.index.scorer import Scorer
 from logirec.model import artifact
 from logirec.model.card import model_card
 from logirec.model.logirec import LogiRec, Shape
-from logirec.model.scorer import Scorer
 from logirec.progress import Progress
 from logirec.relation import Relation
 from logirec.training import checkpoint

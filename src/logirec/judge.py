@@ -10,8 +10,8 @@ from logirec.evaluation.evaluate import evaluate, questions
 from logirec.evaluation.temperature import fitted_temperature
 from logirec.fit import choose_device
 from logirec.folders import MANIFEST, sha256
+from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
-from logirec.model.scorer import Scorer
 from logirec.progress import Progress
 
 

@@ -8,9 +8,10 @@ from logirec.bench import literal
 from logirec.config import MAX_BASKET, recipe
 from logirec.data.query_sets import Ragged
 from logirec.errors import InputError
+from logirec.index.scorer import Scorer
 from logirec.logic.beta import HIGHEST, LOWEST, stack
+from logirec.logic.divergence import all_pairs
 from logirec.model.logirec import Asked, LogiRec, Shape
-from logirec.model.scorer import Scorer
 from logirec.relation import Relation
 from logirec.training.step import Part, step_loss
 from tests.model.worlds import ITEMS, random_table, small_model
@@ -28,7 +29,7 @@ def test_scores_of_the_paper_are_those_of_the_literal_equations(shape, size):
     query = literal.ask(model, shape, members)
     everything = torch.arange(ITEMS).expand(len(members), ITEMS)
     expected = -literal.divergence(literal.embed(model, everything), query)
-    found = model.scores(shape, model.ask([Asked(shape, members)])[0], model.features())
+    found = model.scored(shape, all_pairs(model.ask([Asked(shape, members)])[0], model.features()))
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
+from logirec.logic.divergence import all_pairs
 from logirec.model.logirec import Shape
 from logirec.relation import Relation
 from logirec.training.losses import (
@@ -29,7 +30,8 @@ def test_softmax_loss_is_the_mean_log_probability_of_all_answers():
     model, table = small_model("default"), random_table(Shape.HIGH, 3)
     asked = scored(model, table)
     found = softmax_loss(model, asked, draws())
-    log_probability = torch.log_softmax(model.scores(Shape.HIGH, asked.query, model.features()), dim=1).detach()
+    scores = model.scored(Shape.HIGH, all_pairs(asked.query, model.features()))
+    log_probability = torch.log_softmax(scores, dim=1).detach()
     total = weights = 0.0
     for row, q in zip(log_probability, asked.batch.queries.tolist(), strict=True):
         start, count = int(table.answers.starts[q]), int(table.answers.counts[q])
@@ -59,7 +61,7 @@ def test_true_answers_are_never_negatives(whole):
         asked = score(model, [batch], Candidates(answers, model.features(answers)), None)[0]
     found = log_sigmoid_loss(model, asked, draws(2), gamma=20, negatives=64)
     answer = table.answers.of(batch.queries, 1, draws(2)).rows[:, 0]
-    divergence = -model.scores(Shape.LOW, asked.query, model.features())[0]
+    divergence = -model.scored(Shape.LOW, all_pairs(asked.query, model.features()))[0]
     near = -logsigmoid(20 - divergence[answer[0]])
     if not whole:
         torch.testing.assert_close(found, near)

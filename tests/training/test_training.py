@@ -145,7 +145,7 @@ def test_early_stopping_keeps_the_best_weights(leak_free, tmp_path):
     assert metrics["valid_mrr"] == best["valid_mrr"]
     # What was kept is what scored so.
     from logirec.evaluation.evaluate import mean_mrr, questions
-    from logirec.model.scorer import Scorer
+    from logirec.index.scorer import Scorer
 
     scores = Scorer(TrainedModel.load(out).model).scores
     found = [

@@ -42,19 +42,19 @@ def query_offset(query: Beta) -> Tensor:
 def all_pairs(query: Beta, items: ItemFeatures) -> Tensor:
     """Divergence of every query (B, D) from every item (N, D)."""
     offsets = query_offset(query)[:, None] + items.offset
-    with _all_bits():
+    with all_bits():
         return torch.addmm(offsets, query_features(query), items.weights.T)  # (B, N)
 
 
 def pairwise(query: Beta, items: ItemFeatures) -> Tensor:
     """Divergence of query b from its own items: (B, D) and (B, M, D) -> (B, M)."""
-    with _all_bits():
+    with all_bits():
         products = torch.einsum("bd,bmd->bm", query_features(query), items.weights)
     return query_offset(query)[:, None] + items.offset + products
 
 
 @contextmanager
-def _all_bits() -> Iterator[None]:
+def all_bits() -> Iterator[None]:
     """A small divergence is the difference of large terms: TF32's ten bits would drown it."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")

@@ -10,7 +10,7 @@ from torch.nn.functional import embedding
 
 from logirec.config import ModelConfig
 from logirec.logic.beta import Beta, positive, stack, within_range
-from logirec.logic.divergence import ItemFeatures, all_pairs, item_features
+from logirec.logic.divergence import ItemFeatures, item_features
 from logirec.logic.operators import Intersection, Move, Projection, negation
 from logirec.relation import Relation
 
@@ -92,16 +92,16 @@ class LogiRec(nn.Module):
         items = self.embed(torch.cat([a.members.flatten() for a in asked]))
         parts = map(Beta, items.alpha.split_with_sizes(places), items.beta.split_with_sizes(places))
         baskets = [Beta(*(p.view(*a.members.shape, -1) for p in part)) for a, part in zip(asked, parts, strict=True)]
-        moves = [self._move(a, basket) for a, basket in zip(asked, baskets, strict=True)]
+        moves = [self.move(a, basket) for a, basket in zip(asked, baskets, strict=True)]
         moved = self.project(moves, draws)
         return [self._combine(a, result) for a, result in zip(asked, moved, strict=True)]
 
-    def _move(self, asked: Asked, basket: Beta) -> Move:
+    def move(self, asked: Asked, basket: Beta) -> Move:
         """What the projection is asked for: of a set its summary by attention, its members, or both."""
         if asked.shape == Shape.HIGH:
             parts = []
             if self.config.sets != "members":
-                parts.append(self._intersect(basket, asked.present))
+                parts.append(self.intersection(basket, asked.present))
             if self.config.sets != "summary":
                 parts.append(Beta(*(p.flatten(0, 1) for p in basket)))
             return Move(Beta(*map(torch.cat, zip(*parts, strict=True))), (Relation.CO_PURCHASE,))
@@ -113,19 +113,19 @@ class LogiRec(nn.Module):
     def _combine(self, asked: Asked, moved: list[Beta]) -> Beta:
         if asked.shape == Shape.LOW:
             bought, viewed = moved
-            return self._intersect(stack([bought, negation(viewed)]))
+            return self.intersection(stack([bought, negation(viewed)]))
         if asked.shape == Shape.HIGH and self.config.sets != "summary":
             count, size = asked.members.shape
             present = asked.present
             if self.config.sets == "members":
-                return self._intersect(Beta(*(p.view(count, size, -1) for p in moved[0])), present)
+                return self.intersection(Beta(*(p.view(count, size, -1) for p in moved[0])), present)
             summary_first = [torch.cat((p[:count, None], p[count:].view(count, size, -1)), dim=1) for p in moved[0]]
             if present is not None:
                 present = torch.cat((present.new_ones(count, 1), present), dim=1)
-            return self._intersect(Beta(*summary_first), present)
+            return self.intersection(Beta(*summary_first), present)
         return moved[0]
 
-    def _intersect(self, operands: Beta, present: Tensor | None = None) -> Beta:
+    def intersection(self, operands: Beta, present: Tensor | None = None) -> Beta:
         """Weights that sum to 1.0000001 must not leave the range."""
         alpha, beta = self.intersect(operands, present)
         return Beta(within_range(alpha), within_range(beta))
@@ -135,11 +135,8 @@ class LogiRec(nn.Module):
     def features(self, rows: Tensor | None = None) -> ItemFeatures:
         return item_features(positive(self.raw_items) if rows is None else self.embed(rows))
 
-    def scores(self, shape: Shape, query: Beta, items: ItemFeatures) -> Tensor:
-        """(B, N): minus the divergence, scaled, plus the bias. Higher is better."""
-        return self.scored(shape, all_pairs(query, items))
-
     def scored(self, shape: Shape, divergence: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Minus the divergence, scaled, plus the bias: higher is better."""
         scores = -divergence if self.log_scale is None else divergence * -self.log_scale.exp()
         if self.bias is None:
             return scores

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from logirec.config import MAX_BASKET
 from logirec.errors import InputError
+from logirec.index.exact import ExactIndex
 from logirec.model.logirec import Asked, LogiRec, Shape
 
 
@@ -22,27 +23,25 @@ class Baskets(Protocol):
 
 
 class Scorer:
-    """Holds the item features, so that a batch of baskets costs one pass of the network and one matrix product."""
+    """Ranks through the index that serves: a batch of baskets costs one pass of the network and one matrix product."""
 
     def __init__(self, model: LogiRec) -> None:
-        self.model = model
-        with torch.no_grad():
-            self.features = model.features()
+        self.model, self.index = model, ExactIndex(model)
 
     @torch.no_grad()
     def scores(self, baskets: Baskets) -> Tensor:
         """(B, N). One item asks the low query, several ask the high one; order and repeats do not matter."""
         members, lengths = _sets(baskets.values, baskets.lengths)
-        result = self.features.offset.new_empty(len(lengths), self.model.items)
+        device = self.index.weights.device
+        result = torch.empty(len(lengths), self.model.items, dtype=self.index.weights.dtype, device=device)
         for shape, asked in ((Shape.LOW, lengths == 1), (Shape.HIGH, lengths > 1)):
             if not asked.any():
                 continue
             size = int(lengths[asked].max())
-            device = self.features.offset.device
             rows = torch.from_numpy(members[asked, :size]).to(device)
             present = torch.from_numpy(np.arange(size) < lengths[asked, None]).to(device)
             (query,) = self.model.ask([Asked(shape, rows, present)])
-            scores = self.model.scores(shape, query, self.features)
+            scores = self.index.scores(query, shape.relation)
             if asked.all():
                 return scores
             result[torch.from_numpy(np.flatnonzero(asked)).to(device)] = scores

@@ -1,0 +1,1 @@
+"""The catalogue, ready to be searched: queries in, the best items out."""

@@ -1,0 +1,101 @@
+"""The exact index against all divergences in float64, and what it must never return."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.distributions import Beta as TorchBeta
+from torch.distributions import kl_divergence
+
+from logirec.config import recipe
+from logirec.fit import train
+from logirec.index.exact import ExactIndex, best_of
+from logirec.logic.beta import Beta
+from logirec.model.artifact import TrainedModel
+from logirec.model.logirec import Asked, LogiRec, Shape
+from logirec.relation import Relation
+
+ITEMS, TOP_K = 500, 10
+
+
+def random_model(seed: int, preset: str = "default") -> LogiRec:
+    config = recipe(preset, "hybrid", 0, {"model": {"dims": 24, "width": 32, "item_spread": 2.0}}).model
+    model = LogiRec(ITEMS, config, seed)
+    draws = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        if model.bias is not None:
+            model.bias.copy_(torch.randn(model.bias.shape, generator=draws))
+    return model
+
+
+def queries_of(model: LogiRec, count: int = 40) -> Beta:
+    members = torch.arange(count)[:, None]
+    return Beta(*(part.detach() for part in model.ask([Asked(Shape.LOW, members)])[0]))
+
+
+def brute_force(model: LogiRec, queries: Beta, relation: Relation) -> torch.Tensor:
+    """Pair by pair with torch.distributions, in float64."""
+    items = model.embed(torch.arange(model.items))
+    first = TorchBeta(items.alpha.double()[None], items.beta.double()[None])
+    second = TorchBeta(queries.alpha.double()[:, None], queries.beta.double()[:, None])
+    scores = -kl_divergence(first, second).sum(-1)
+    if model.log_scale is not None:
+        scores = scores * model.log_scale.double().exp()
+    return (scores if model.bias is None else scores + model.bias[relation].double()).detach()
+
+
+def check(model: LogiRec) -> None:
+    queries, index = queries_of(model), ExactIndex(model)
+    for relation in Relation:
+        expected = brute_force(model, queries, relation)
+        found = index.search(queries, relation, TOP_K)
+        spread = expected.std()
+        torch.testing.assert_close(found.scores.double(), expected.gather(1, found.rows), rtol=1e-4, atol=1e-4 * spread)
+        best = expected.topk(TOP_K + 1, dim=1)
+        for row in range(len(expected)):
+            # Equal up to ties: what float32 cannot tell apart may change places.
+            kth, next_ = best.values[row, TOP_K - 1], best.values[row, TOP_K]
+            if kth - next_ > 1e-4 * spread:
+                assert set(found.rows[row].tolist()) == set(best.indices[row, :TOP_K].tolist())
+
+
+@pytest.mark.parametrize(("seed", "preset"), [(1, "default"), (2, "default"), (3, "paper")])
+def test_random_models(seed, preset):
+    check(random_model(seed, preset))
+
+
+def test_a_trained_model(leak_free, tmp_path):
+    changes = {"model": {"dims": 16, "width": 32}, "training": {"max_steps": 100, "batch": 64}}
+    train(leak_free, tmp_path / "model", recipe("default", "hybrid", 0, changes))
+    check(TrainedModel.load(tmp_path / "model").model)
+
+
+@given(st.data())
+def test_what_is_forbidden_never_comes_and_the_rest_is_in_order(data):
+    items, top_k = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 20))
+    scores = torch.tensor([data.draw(st.lists(st.integers(-3, 3), min_size=items, max_size=items))]).float()
+    forbidden = torch.tensor([data.draw(st.lists(st.booleans(), min_size=items, max_size=items))])
+    found = best_of(scores.clone(), top_k, forbidden)
+    allowed = [row for row in range(items) if not forbidden[0, row]]
+    expected = sorted(allowed, key=lambda row: (-float(scores[0, row]), row))[:top_k]
+    rows = [row for row in found.rows[0].tolist() if row >= 0]
+    assert sorted(float(scores[0, row]) for row in rows) == sorted(float(scores[0, row]) for row in expected)
+    assert len(rows) == len(expected)
+    assert set(rows) <= set(allowed)
+    pairs = [(-float(scores[0, row]), row) for row in rows]
+    assert pairs == sorted(pairs)
+
+
+def test_more_than_the_catalogue_has_gives_all_of_it():
+    model = random_model(1)
+    found = ExactIndex(model).search(queries_of(model, 2), Relation.CO_PURCHASE, 10 * ITEMS)
+    assert found.rows.shape == (2, ITEMS)
+    assert sorted(found.rows[0].tolist()) == list(range(ITEMS))
+
+
+def test_scores_of_some_items_are_those_of_all():
+    model = random_model(2)
+    queries, index = queries_of(model, 5), ExactIndex(model)
+    rows = torch.randint(ITEMS, (5, 7), generator=torch.Generator().manual_seed(0))
+    expected = index.scores(queries, Relation.CO_VIEW).gather(1, rows)
+    torch.testing.assert_close(index.scores_of(queries, Relation.CO_VIEW, rows), expected, rtol=1e-4, atol=1e-3)

@@ -1,0 +1,68 @@
+"""Logical queries as embeddings: the shapes that were trained are special cases, and batches change nothing."""
+
+import pytest
+import torch
+
+from logirec.logic.beta import HIGHEST, LOWEST, stack
+from logirec.logic.operators import negation
+from logirec.model.logirec import Asked, Shape
+from logirec.model.reasoning import Operand, attention, embed_queries
+from logirec.relation import Relation
+from tests.model.worlds import small_model
+
+BUY, VIEW = Relation.CO_PURCHASE, Relation.CO_VIEW
+
+
+def close(found, expected):
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs.detach(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("preset", ["paper", "default"])
+def test_the_trained_shapes_are_special_cases(preset):
+    model = small_model(preset)
+    low = embed_queries(model, [(Operand(BUY, (4,)), Operand(VIEW, (4,), negated=True))])
+    close(low, model.ask([Asked(Shape.LOW, torch.tensor([[4]]))])[0])
+    high = embed_queries(model, [(Operand(BUY, (2, 5, 9)),)])
+    close(high, model.ask([Asked(Shape.HIGH, torch.tensor([[2, 5, 9]]))])[0])
+    for relation, shape in ((BUY, Shape.CO_PURCHASE), (VIEW, Shape.CO_VIEW)):
+        close(embed_queries(model, [(Operand(relation, (7,)),)]), model.ask([Asked(shape, torch.tensor([[7]]))])[0])
+
+
+def test_operands_are_negated_and_intersected():
+    model = small_model()
+    buy, view = (model.ask([Asked(shape, torch.tensor([[3]]))])[0] for shape in (Shape.CO_PURCHASE, Shape.CO_VIEW))
+    set_ = model.ask([Asked(Shape.HIGH, torch.tensor([[1, 2]]))])[0]
+    found = embed_queries(model, [(Operand(BUY, (3,), True), Operand(BUY, (1, 2)), Operand(VIEW, (3,)))])
+    close(found, model.intersection(stack([negation(buy), set_, view])))
+
+
+def test_substitutes_of_a_set_are_those_of_all_its_items():
+    model = small_model()
+    parts = [model.ask([Asked(Shape.CO_VIEW, torch.tensor([[row]]))])[0] for row in (3, 8)]
+    close(embed_queries(model, [(Operand(VIEW, (3, 8)),)]), model.intersection(stack(parts)))
+
+
+@pytest.mark.parametrize("preset", ["paper", "default"])
+def test_a_batch_equals_its_queries_one_by_one(preset):
+    model = small_model(preset)
+    queries = [
+        (Operand(BUY, (4,)), Operand(VIEW, (4,), True)),
+        (Operand(BUY, (2, 5, 9)),),
+        (Operand(BUY, (1, 2)), Operand(VIEW, (3, 4, 5), True), Operand(VIEW, (1,), True)),
+        (Operand(VIEW, (6, 7)),),
+        (Operand(BUY, (2, 5, 9)), Operand(BUY, (4,))),
+    ]
+    together = embed_queries(model, queries)
+    assert all(((part >= LOWEST) & (part <= HIGHEST)).all() for part in together)
+    for at, query in enumerate(queries):
+        close((part[at : at + 1] for part in together), embed_queries(model, [query]))
+
+
+@pytest.mark.parametrize("sets", ["summary", "members", "both"])
+def test_attention_is_shared_out_whole_and_follows_its_items(sets):
+    model = small_model(sets=sets)
+    found = attention(model, [3, 8, 11])
+    assert float(found.sum()) == pytest.approx(1)
+    assert (found > 0).all()
+    torch.testing.assert_close(attention(model, [11, 3, 8]), found[[2, 0, 1]])
