@@ -13,10 +13,11 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: two workers share two cores
 
 from logirec.cli.main import main
-from logirec.config import PrepareConfig
+from logirec.config import PrepareConfig, recipe
 from logirec.data.dataset import Dataset
 from logirec.data.demo_shop import DemoShop
 from logirec.data.prepare import Inputs, prepare
+from logirec.fit import train
 
 # The same examples every time; HYPOTHESIS_PROFILE=search looks for new ones.
 settings.register_profile("same", derandomize=True, max_examples=100, deadline=None)
@@ -76,6 +77,15 @@ def leak_free(shop, tmp_path_factory) -> Dataset:
     out = tmp_path_factory.mktemp("leak-free") / "dataset"
     prepare(Inputs(shop.products), out, PrepareConfig(basket_sizes=(2, 3, 4)))
     return Dataset.load(out)
+
+
+@pytest.fixture(scope="session")
+def trained_folder(leak_free, tmp_path_factory) -> Path:
+    """A model of the small shop, good enough to have opinions."""
+    out = tmp_path_factory.mktemp("trained") / "model"
+    changes = {"model": {"dims": 16, "width": 32}, "training": {"max_steps": 150, "batch": 64}}
+    train(leak_free, out, recipe("default", "hybrid", 0, changes))
+    return out
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import logirec
 def test_the_public_names_are_these():
     assert logirec.__all__ == [
         "Dataset",
+        "Recommender",
         "Relation",
         "Scorer",
         "TrainedModel",

@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 # Loaded on first use, so that `logirec --help` waits for nothing.
 _HOMES = {
     "Dataset": "logirec.data.dataset",
+    "Recommender": "logirec.recommender.recommender",
     "Relation": "logirec.relation",
     "Scorer": "logirec.index.scorer",
     "TrainedModel": "logirec.model.artifact",
@@ -21,6 +22,7 @@ _HOMES = {
 
 __all__ = [
     "Dataset",
+    "Recommender",
     "Relation",
     "Scorer",
     "TrainedModel",

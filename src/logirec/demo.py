@@ -98,5 +98,6 @@ def top_items(trained: TrainedModel, scorer: Scorer, basket: Sequence[str], top_
 
 def _titles(trained: TrainedModel, item_ids: Sequence[str]) -> list[str]:
     return [
-        trained.titles[row] or item_id for row, item_id in zip(trained.vocabulary.rows(item_ids), item_ids, strict=True)
+        trained.catalogue.titles[row] or item_id
+        for row, item_id in zip(trained.vocabulary.rows(item_ids), item_ids, strict=True)
     ]

@@ -22,14 +22,17 @@ import torch
 from logirec import __version__
 from logirec.config import MAX_TRAINING_BASKET, Recipe
 from logirec.data.dataset import Dataset
-from logirec.data.graph import ItemGraph
+from logirec.data.graph import ItemGraph, row_starts
 from logirec.data.query_sets import KINDS, Kind
 from logirec.errors import ArtifactError, InputError, UsageError
+from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
+from logirec.evaluation.ranks import Scores
 from logirec.folders import MANIFEST, check_free, sha256, write_aside
 from logirec.index.scorer import Scorer
 from logirec.model import artifact
 from logirec.model.card import model_card
+from logirec.model.catalogue import Catalogue, KnownLinks
 from logirec.model.logirec import LogiRec, Shape
 from logirec.progress import Progress
 from logirec.relation import Relation
@@ -88,8 +91,14 @@ def train(
     finally:
         torch.set_float32_matmul_precision(before)
     stepper.model.load_state_dict(outcome.weights)
+    scores = Scorer(stepper.model).scores
     with progress.task("evaluating on test"):
-        test = evaluate(Scorer(stepper.model).scores, dataset, "test", TEST_QUERIES)
+        test = evaluate(scores, dataset, "test", TEST_QUERIES)
+    with progress.task("calibrating"):
+        calibration: dict[str, Any] = {
+            kind: fitted_curve(scores, queries, dataset.items) for kind, queries in asked.items()
+        }
+        trust = _reliability(calibration, scores, dataset)
     metrics = {
         "steps": outcome.state.step,
         "stopped_early": outcome.stopped_early,
@@ -97,25 +106,43 @@ def train(
         "valid_mrr": outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"],
         "seconds": round(outcome.state.history[-1]["seconds"], 1),  # with validation, over all resumed runs
         "test": test,
+        "reliability": trust,
     }
     beside = [folder / RUN, folder / HISTORY]
-    if _draw_curves(outcome.state.history, folder / "curves.png"):
-        beside.append(folder / "curves.png")
-    card = model_card(recipe, dataset.manifest, metrics)
-    titles, ids = dataset.descriptions["title"], dataset.vocabulary.item_ids
-    artifact.save(
-        out,
-        outcome.weights,
-        recipe,
-        ids,
-        titles,
-        metrics,
-        card,
-        sha256(dataset.folder / MANIFEST),
-        beside,
-        force=options.force or options.resume,
+    beside += _draw(outcome.state.history, trust, folder)
+    parts = artifact.Parts(
+        weights=outcome.weights,
+        recipe=recipe,
+        catalogue=Catalogue(
+            dataset.vocabulary.item_ids, *(dataset.descriptions[n] for n in ("title", "brand", "category"))
+        ),
+        links=_known_links(dataset),
+        calibration=calibration,
+        metrics=metrics,
+        card=model_card(recipe, dataset.manifest, metrics),
+        dataset_sha256=sha256(dataset.folder / MANIFEST),
+        beside=beside,
     )
+    artifact.save(out, parts, force=options.force or options.resume)
     return metrics
+
+
+def _reliability(calibration: dict[str, Any], scores: Scores, dataset: Dataset) -> dict[str, Any]:
+    """Of the curves that validation gave, on test."""
+    asked = {kind: questions(dataset, "test", kind, TEST_QUERIES) for kind in KINDS if kind in calibration}
+    return {
+        kind: reliability(calibration[kind], scores, queries, dataset.items)
+        for kind, queries in asked.items()
+        if len(queries.queries)
+    }
+
+
+def _known_links(dataset: Dataset) -> dict[Relation, KnownLinks]:
+    found = {}
+    for relation, links in dataset.graph().links.items():
+        starts = torch.from_numpy(row_starts(links.source, dataset.items).astype(np.int64))
+        found[relation] = KnownLinks(starts, torch.from_numpy(links.target.astype(np.int32)))
+    return found
 
 
 def choose_device(name: str) -> torch.device:
@@ -236,13 +263,16 @@ def _settled(recipe: dict[str, Any]) -> dict[str, Any]:
 # What people look at -----------------------------------------------------------------------------------------------
 
 
-def _draw_curves(history: list[dict[str, Any]], path: Path) -> bool:
+def _draw(history: list[dict[str, Any]], trust: dict[str, Any], folder: Path) -> list[Path]:
     try:
-        from logirec.reports.plots import draw_curves
+        from logirec.reports.plots import draw_curves, draw_reliability
     except ImportError:  # the extra `plots` is not installed
-        return False
-    draw_curves(history, path)
-    return True
+        return []
+    draw_curves(history, folder / "curves.png")
+    if not trust:
+        return [folder / "curves.png"]
+    draw_reliability(trust, folder / "reliability.png")
+    return [folder / "curves.png", folder / "reliability.png"]
 
 
 def _tensorboard() -> Any:

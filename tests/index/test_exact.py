@@ -8,7 +8,6 @@ from torch.distributions import Beta as TorchBeta
 from torch.distributions import kl_divergence
 
 from logirec.config import recipe
-from logirec.fit import train
 from logirec.index.exact import ExactIndex, best_of
 from logirec.logic.beta import Beta
 from logirec.model.artifact import TrainedModel
@@ -64,10 +63,8 @@ def test_random_models(seed, preset):
     check(random_model(seed, preset))
 
 
-def test_a_trained_model(leak_free, tmp_path):
-    changes = {"model": {"dims": 16, "width": 32}, "training": {"max_steps": 100, "batch": 64}}
-    train(leak_free, tmp_path / "model", recipe("default", "hybrid", 0, changes))
-    check(TrainedModel.load(tmp_path / "model").model)
+def test_a_trained_model(trained_folder):
+    check(TrainedModel.load(trained_folder).model)
 
 
 @given(st.data())

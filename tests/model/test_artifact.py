@@ -10,19 +10,36 @@ import torch
 from logirec.config import recipe
 from logirec.errors import ArtifactError
 from logirec.model import artifact
-from logirec.model.artifact import TrainedModel
+from logirec.model.artifact import Parts, TrainedModel
+from logirec.model.catalogue import Catalogue, KnownLinks
 from logirec.model.logirec import LogiRec
+from logirec.relation import Relation
 
 RECIPE = recipe("default", "hybrid", 3, {"model": {"dims": 4, "width": 8}})
 IDS = [f"P{i:03d}" for i in range(30)]
 TITLES = [f"Kettle [No. {i}] ☕" if i % 3 else None for i in range(30)]
+CURVE = {"temperature": 0.5, "log_probability": [-9.0, -1.0], "confidence": [0.1, 0.8]}
+
+
+def parts(**changes) -> Parts:
+    model = LogiRec(len(IDS), RECIPE.model, seed=3)
+    usual = {
+        "weights": dict(model.state_dict()),
+        "recipe": RECIPE,
+        "catalogue": Catalogue(IDS, TITLES, [None] * 30, ["Kitchen"] * 30),
+        "links": {r: KnownLinks(torch.arange(31), torch.arange(1, 31, dtype=torch.int32) % 30) for r in Relation},
+        "calibration": {"low": CURVE},
+        "metrics": {"test": {"low": {}}},
+        "card": "# A model\n",
+        "dataset_sha256": "0f" * 32,
+    }
+    return Parts(**{**usual, **changes})
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     out = tmp_path_factory.mktemp("artifact") / "model"
-    model = LogiRec(len(IDS), RECIPE.model, seed=3)
-    artifact.save(out, dict(model.state_dict()), RECIPE, IDS, TITLES, {"test": {"low": {}}}, "# A model\n", "0f" * 32)
+    artifact.save(out, parts())
     return out
 
 
@@ -30,7 +47,10 @@ def test_what_is_saved_is_loaded(saved):
     loaded = TrainedModel.load(saved)
     assert loaded.recipe == RECIPE
     assert loaded.vocabulary.item_ids == tuple(IDS)
-    assert loaded.titles == TITLES
+    assert list(loaded.catalogue.titles) == TITLES
+    assert loaded.catalogue.item(4) == (4, "P004", "Kettle [No. 4] ☕", None, "Kitchen")
+    assert loaded.links[Relation.CO_VIEW].of(3).tolist() == [4]
+    assert loaded.curves["low"].temperature == 0.5
     assert loaded.metrics == {"test": {"low": {}}}
     expected = LogiRec(len(IDS), RECIPE.model, seed=3)
     for mine, theirs in zip(loaded.model.parameters(), expected.parameters(), strict=True):
@@ -40,7 +60,7 @@ def test_what_is_saved_is_loaded(saved):
 def test_weights_that_are_no_numbers_are_refused(tmp_path):
     weights = dict(LogiRec(len(IDS), RECIPE.model).state_dict())
     weights["raw_items"][3, 2] = torch.nan
-    artifact.save(tmp_path / "model", weights, RECIPE, IDS, TITLES, {}, "", "0f")
+    artifact.save(tmp_path / "model", parts(weights=weights))
     with pytest.raises(ArtifactError, match="no numbers"):
         TrainedModel.load(tmp_path / "model")
 
@@ -51,8 +71,8 @@ def test_whoever_may_read_the_folder_may_read_the_weights(saved):
 
 def test_folder_has_its_parts(saved):
     assert {path.name for path in saved.iterdir()} == {
-        *("weights.safetensors", "vocabulary.json", "titles.json", "config.json", "metrics.json"),
-        *("README.md", "manifest.json"),
+        *("weights.safetensors", "items.sqlite", "links.safetensors", "calibration.json", "config.json"),
+        *("metrics.json", "README.md", "manifest.json"),
     }
 
 
@@ -112,13 +132,20 @@ def test_parts_that_do_not_fit_are_refused_even_with_a_right_manifest(saved, tmp
         return copy
 
     changes = {
-        "vocabulary.json": lambda ids: ids[:-1],
-        "titles.json": lambda titles: [*titles, "one more"],
+        "calibration.json": lambda curves: {"low": {**CURVE, "confidence": [0.8, 0.1]}},
         "config.json": lambda config: {**config, "model": {**config["model"], "dims": 5}},
     }
     for name, change in changes.items():
         with pytest.raises(ArtifactError, match="do not fit together"):
             TrainedModel.load(rewritten(name, change))
+    short = Catalogue(IDS[:-1], TITLES[:-1], [None] * 29, [None] * 29)
+    astray = {r: KnownLinks(torch.arange(5), torch.arange(4, dtype=torch.int32)) for r in Relation}
+    for name, change in (("items", {"catalogue": short}), ("links", {"links": astray})):
+        artifact.save(tmp_path / name, parts(**change))
+        (tmp_path / name / MANIFEST).unlink()
+        write_manifest(tmp_path / name, artifact.KIND, artifact.SCHEMA, {"items": len(IDS), "dataset_sha256": "0f"})
+        with pytest.raises(ArtifactError, match="do not fit together"):
+            TrainedModel.load(tmp_path / name)
     lacking = tmp_path / "lacking"
     shutil.copytree(saved, lacking)
     (lacking / MANIFEST).unlink()
@@ -133,5 +160,5 @@ def test_another_schema_and_another_kind_are_refused(saved, tmp_path, monkeypatc
     with pytest.raises(ArtifactError, match="not a model folder"):
         TrainedModel.load(tmp_path)
     monkeypatch.setattr(artifact, "SCHEMA", 99)
-    with pytest.raises(ArtifactError, match="schema 2"):
+    with pytest.raises(ArtifactError, match="schema 3"):
         TrainedModel.load(saved)

@@ -7,7 +7,7 @@ import traceback
 
 import typer
 
-from logirec.cli import audit, bench, compare, demo, evaluate, prepare, train
+from logirec.cli import audit, bench, compare, demo, evaluate, prepare, recommend, train
 from logirec.errors import Interrupted, LogiRecError, ResourceError
 
 INTERRUPTED = Interrupted.exit_code
@@ -25,6 +25,7 @@ app.command("audit")(audit.command)
 app.command("train")(train.command)
 app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
+app.command("recommend")(recommend.command)
 app.add_typer(bench.app, name="bench")
 
 

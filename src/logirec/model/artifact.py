@@ -1,8 +1,9 @@
 """A trained model as a folder.
 
 weights.safetensors   the parameters
-vocabulary.json       item ids, by row
-titles.json           titles, by row; null where there is none
+items.sqlite          ids, titles, brands, categories, and an index of their words
+links.safetensors     the training links: what reasons name, and which substitutes are known
+calibration.json      confidence by log-probability, for low and high queries
 config.json           the recipe it was made by
 metrics.json          how well it does
 README.md             the model card, for people
@@ -12,6 +13,7 @@ and what training left beside them: run.json, metrics.jsonl, curves.png
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,21 +26,30 @@ from torch import Tensor
 from logirec.config import Recipe
 from logirec.errors import ArtifactError
 from logirec.folders import new_folder, read_manifest, write_manifest
+from logirec.model.catalogue import Catalogue, KnownLinks
+from logirec.model.confidence import Curve
 from logirec.model.logirec import LogiRec
 from logirec.model.tensors import read_tensors, write_tensors
+from logirec.relation import Relation
 from logirec.vocabulary import Vocabulary
 
-KIND, SCHEMA = "model", 2
+KIND, SCHEMA = "model", 3
+ITEMS = "items.sqlite"
 
 
 @dataclass(frozen=True)
 class TrainedModel:
     model: LogiRec
     recipe: Recipe
-    vocabulary: Vocabulary
-    titles: Sequence[str | None]
+    catalogue: Catalogue
+    links: dict[Relation, KnownLinks]  # of training
+    curves: dict[str, Curve]  # confidence, by kind of query; a kind that validation lacked is missing
     metrics: dict[str, Any]
     dataset_sha256: str  # of the manifest of the dataset it was trained on
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.catalogue.vocabulary
 
     @classmethod
     def load(cls, folder: str | Path, device: str | torch.device = "cpu") -> "TrainedModel":
@@ -48,43 +59,62 @@ class TrainedModel:
         try:
             items, dataset_sha256 = int(manifest["items"]), str(manifest["dataset_sha256"])
             recipe = Recipe.model_validate(_read(folder / "config.json"))
-            vocabulary = Vocabulary(_read(folder / "vocabulary.json"))
-            titles = _read(folder / "titles.json")
+            catalogue = Catalogue.read(folder / ITEMS)
+            links = _links(read_tensors(folder / "links.safetensors"), items)
+            curves = {kind: Curve(fitted) for kind, fitted in _read(folder / "calibration.json").items()}
             model = LogiRec(items, recipe.model)
             model.load_state_dict(read_tensors(folder / "weights.safetensors"))
-            if not len(vocabulary) == len(titles) == items:
-                raise ValueError(f"{items} items, but {len(vocabulary)} ids and {len(titles)} titles")
+            if len(catalogue) != items:
+                raise ValueError(f"{items} items, but {len(catalogue)} in {ITEMS}")
             if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
                 raise ValueError("weights that are no numbers")
             metrics = _read(folder / "metrics.json")
-        except (ValueError, KeyError, TypeError, RuntimeError, OSError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, RuntimeError, OSError, ValidationError, sqlite3.Error) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ArtifactError(f"{folder}: its parts do not fit together ({reason}); make it again") from error
-        return cls(model.to(device), recipe, vocabulary, titles, metrics, dataset_sha256)
+        return cls(model.to(device), recipe, catalogue, links, curves, metrics, dataset_sha256)
 
 
-def save(
-    out: Path,
-    weights: dict[str, Tensor],
-    recipe: Recipe,
-    item_ids: Sequence[str],
-    titles: Sequence[str | None],
-    metrics: dict[str, Any],
-    card: str,
-    dataset_sha256: str,
-    beside: Sequence[Path] = (),
-    force: bool = False,
-) -> None:
+def _links(tensors: dict[str, Tensor], items: int) -> dict[Relation, KnownLinks]:
+    found = {}
+    for relation in Relation:
+        links = KnownLinks(*(tensors[f"{relation.name.lower()}.{part}"] for part in KnownLinks._fields))
+        if len(links.starts) != items + 1 or int(links.starts[-1]) != len(links.targets):
+            raise ValueError("links that do not belong to these items")
+        found[relation] = links
+    return found
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a model folder is made of."""
+
+    weights: dict[str, Tensor]
+    recipe: Recipe
+    catalogue: Catalogue
+    links: dict[Relation, KnownLinks]
+    calibration: dict[str, Any]
+    metrics: dict[str, Any]
+    card: str
+    dataset_sha256: str
+    beside: Sequence[Path] = ()
+
+
+def save(out: Path, parts: Parts, force: bool = False) -> None:
     with new_folder(out, KIND, force) as work:
-        write_tensors(weights, work / "weights.safetensors")
-        _write(work / "config.json", recipe.model_dump(mode="json"))
-        _write(work / "vocabulary.json", list(item_ids))
-        _write(work / "titles.json", list(titles))
-        _write(work / "metrics.json", metrics)
-        (work / "README.md").write_text(card, encoding="utf-8")
-        for path in beside:
+        write_tensors(parts.weights, work / "weights.safetensors")
+        parts.catalogue.write(work / ITEMS)
+        links = {
+            f"{r.name.lower()}.{part}": t for r, known in parts.links.items() for part, t in known._asdict().items()
+        }
+        write_tensors(links, work / "links.safetensors")
+        _write(work / "calibration.json", parts.calibration)
+        _write(work / "config.json", parts.recipe.model_dump(mode="json"))
+        _write(work / "metrics.json", parts.metrics)
+        (work / "README.md").write_text(parts.card, encoding="utf-8")
+        for path in parts.beside:
             shutil.copyfile(path, work / path.name)
-        write_manifest(work, KIND, SCHEMA, {"items": len(item_ids), "dataset_sha256": dataset_sha256})
+        write_manifest(work, KIND, SCHEMA, {"items": len(parts.catalogue), "dataset_sha256": parts.dataset_sha256})
 
 
 def _write(path: Path, value: object) -> None:

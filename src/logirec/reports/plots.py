@@ -41,6 +41,21 @@ def draw_curves(history: list[dict[str, Any]], path: Path) -> None:
     plt.close(figure)
 
 
+def draw_reliability(trust: dict[str, Any], path: Path) -> None:
+    """How sure the model said it was against how often it was right; on the diagonal they are the same."""
+    figure, axis = plt.subplots(figsize=(5, 5), layout="constrained")
+    axis.plot([0, 1], [0, 1], color="#999999", linewidth=1)
+    for (kind, found), style in zip(trust.items(), ("o--", "s:"), strict=False):
+        bins = found["bins"]
+        label = f"{kind} queries, mean distance {found['expected_error']:.3f}"
+        points = [row["confidence"] for row in bins], [row["share"] for row in bins]
+        axis.plot(*points, style, color=COLOURS[kind], label=label)
+    axis.set(xlabel="confidence", ylabel="share that were answers, on test", xlim=(0, 1), ylim=(0, 1))
+    axis.legend()
+    _plain(axis)
+    _save(figure, path)
+
+
 # Comparisons -------------------------------------------------------------------------------------------------------
 
 _NAMED = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]

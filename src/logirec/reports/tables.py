@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.table import Table
 
+from logirec.recommender.answers import Answer, Recommendation
+
 
 class Recommended(Protocol):
     """A basket's titles, what is recommended for it, and which of that was planted."""
@@ -189,6 +191,37 @@ def show_recommendations(heading: str, examples: Sequence[Recommended]) -> None:
         marks = ["yes" if planted else "" for planted in example.planted]
         table.add_row("\n".join(example.basket), "\n".join(example.recommended), "\n".join(marks), end_section=True)
     _console().print(table)
+
+
+def show_answer(answer: Answer) -> None:
+    """A row per recommendation, with its reasons; below, what is missing and why."""
+    console = _console()
+    table = Table("", "goes well with it", "sure", "because of", title=answer.query, title_justify="left")
+    for found in answer:
+        sure = "" if found.confidence is None else f"{found.confidence:.0%}"
+        table.add_row(str(found.rank), _item(found.title, found.item_id), sure, _reasons(found))
+    console.print(table)
+    if answer.unknown:
+        console.print(f"not in the catalogue, left out: {', '.join(answer.unknown)}")
+    for gone in answer.removed:
+        why = "a known substitute" if gone.known else "the model takes it for one"
+        console.print(f"left out by {gone.by}: {_item(gone.title, gone.item_id)} ({why})")
+    if answer.low_evidence:
+        console.print("low evidence: no item of the basket had a link in training", style="bold")
+
+
+def _item(title: str | None, item_id: str) -> str:
+    return f"{title} [{item_id}]" if title else item_id
+
+
+def _reasons(found: Recommendation) -> str:
+    if found.because is None:
+        return ""
+    lines = []
+    for part in found.because.contributions:
+        together = ", bought together" if part.bought_together else ""
+        lines.append(f"{part.share:.0%} {part.title or part.item_id}{together}")
+    return "\n".join(lines)
 
 
 def show_line(text: str) -> None:

@@ -1,0 +1,1 @@
+"""Item ids in, explained recommendations out."""

@@ -1,0 +1,90 @@
+"""What is asked of a recommender, and what it answers: values, ready to be printed or sent."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from logirec.query import Query
+
+
+@dataclass(frozen=True)
+class Request:
+    basket: Sequence[str] = ()
+    top_k: int = 10
+    query: Query | None = None  # default: what the basket asks by itself
+    without_substitutes: bool = True  # what is known to be viewed with the basket never appears
+    exclude: Sequence[str] = ()
+    categories: Sequence[str] | None = None  # only these; None: all
+    explain: bool = True
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One item of the basket."""
+
+    item_id: str
+    title: str | None
+    share: float  # of the reasons, all items together 1
+    change: float | None  # how much lower the score is without it; None where nothing would be left to ask
+    attention: float  # how much the model looked at it, all items together 1
+    bought_together: bool  # a known link leads from it to the recommendation
+
+
+@dataclass(frozen=True)
+class Negation:
+    """One NOT of the query."""
+
+    query: str
+    change: float  # how much it changed the score of this recommendation
+
+
+@dataclass(frozen=True)
+class Because:
+    contributions: tuple[Contribution, ...]
+    negations: tuple[Negation, ...]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    item_id: str
+    title: str | None
+    brand: str | None
+    category: str | None
+    rank: int
+    score: float
+    confidence: float | None  # that it is a true complement: 1 for a known one; None where nothing was calibrated
+    uncertainty: float  # of its embedding: 1 knows nothing, near 0 is sure
+    because: Because | None
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What would have been recommended but for a NOT."""
+
+    item_id: str
+    title: str | None
+    by: str
+    known: bool  # a known substitute that was ruled out; else the model's own doing
+
+
+@dataclass(frozen=True)
+class Answer:
+    query: str
+    recommendations: tuple[Recommendation, ...]
+    unknown: tuple[str, ...]  # items that the catalogue does not hold; left out
+    removed: tuple[Removed, ...]
+    low_evidence: bool  # no item of the basket had a single link in training
+
+    def __iter__(self) -> Iterator[Recommendation]:
+        return iter(self.recommendations)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A pair both ways."""
+
+    first: str
+    second: str
+    forward: float  # the second for who has the first
+    backward: float
+    forward_confidence: float | None
+    backward_confidence: float | None

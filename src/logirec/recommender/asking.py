@@ -1,0 +1,80 @@
+"""A request with its items looked up: what is asked of the model, branch by branch."""
+
+from dataclasses import dataclass, replace
+
+from logirec.config import MAX_BASKET
+from logirec.errors import InputError, UnknownItems
+from logirec.model.reasoning import Meeting, Operand
+from logirec.query import Linked, Literal, Query, asked_for, branches, items_of
+from logirec.recommender.answers import Request
+from logirec.recommender.shelf import Shelf
+from logirec.relation import Relation
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One alternative of a query, its items as rows."""
+
+    meeting: Meeting
+    words: tuple[str, ...]  # each operand as it is written
+    basket: tuple[int, ...]  # the items that something is wanted for
+
+    @property
+    def relation(self) -> Relation:
+        """What an answer is to them."""
+        wanted = {operand.relation for operand in self.meeting if not operand.negated}
+        return Relation.CO_PURCHASE if Relation.CO_PURCHASE in wanted else Relation.CO_VIEW
+
+
+@dataclass(frozen=True)
+class Asked:
+    request: Request
+    query: Query
+    branches: tuple[Branch, ...]
+    unknown: tuple[str, ...]  # ids that the catalogue does not hold; left out
+    named: tuple[int, ...]  # all items of basket and query: never recommended
+    basket: tuple[int, ...]  # those of them that something is wanted for
+
+
+def look_up(request: Request, shelf: Shelf) -> Asked:
+    if request.top_k < 1:
+        raise InputError(f"top_k {request.top_k}: at least 1")
+    ids = {*request.basket, *(() if request.query is None else items_of(request.query))}
+    unknown = tuple(sorted(item_id for item_id in ids if item_id not in shelf.vocabulary))
+    known = sorted(ids - {*unknown})
+    if len(known) > MAX_BASKET:
+        raise InputError(f"{len(known)} items; a basket holds at most {MAX_BASKET}")
+    if not known:
+        raise UnknownItems(unknown) if unknown else InputError("an empty basket; name at least one item")
+    query = asked_for(known) if request.query is None else request.query
+    found = [branch for literals in branches(query) if (branch := _known(literals, shelf))]
+    if not found:
+        raise UnknownItems(unknown)
+    basket = {row for branch in found for row in branch.basket}
+    basket.update(shelf.rows(item_id for item_id in request.basket if item_id in shelf.vocabulary))
+    return Asked(request, query, tuple(found), unknown, shelf.rows(known), tuple(sorted(basket)))
+
+
+def _known(literals: tuple[Literal, ...], shelf: Shelf) -> Branch | None:
+    """Unknown items are left out of their sets, and empty sets out of the branch; None where nothing is wanted then."""
+    kept: list[tuple[Linked, bool]] = []
+    for linked, negated in literals:
+        items = tuple(item for item in linked.items if item in shelf.vocabulary)
+        if items:
+            kept.append((replace(linked, items=items), negated))
+    wanted = {item for linked, negated in kept if not negated for item in linked.items}
+    if not wanted:
+        return None
+    meeting = tuple(Operand(linked.relation, shelf.rows(linked.items), negated) for linked, negated in kept)
+    words = tuple(f"~{linked}" if negated else str(linked) for linked, negated in kept)
+    return Branch(meeting, words, shelf.rows(sorted(wanted)))
+
+
+def without_item(meeting: Meeting, row: int) -> Meeting:
+    """The query without one of several items."""
+    left = (operand._replace(rows=tuple(r for r in operand.rows if r != row)) for operand in meeting)
+    return tuple(operand for operand in left if operand.rows)
+
+
+def without_operand(meeting: Meeting, at: int) -> Meeting:
+    return meeting[:at] + meeting[at + 1 :]

@@ -1,0 +1,100 @@
+"""A basket filled line by line, for `logirec recommend --interactive`. Tab completes titles."""
+
+import contextlib
+import re
+from pathlib import Path
+
+from logirec.errors import LogiRecError
+from logirec.model.artifact import ITEMS
+from logirec.model.catalogue import Item, Search
+from logirec.query import parse
+from logirec.recommender.recommender import Recommender
+from logirec.reports.tables import show_answer, show_line
+
+HELP = "an item by title or id (Tab completes) | drop ITEM | clear | query TEXT | Ctrl-D ends"
+CHOICES = 8
+
+
+class Shell:
+    """What a line does; `lines` is all that is said back besides answers."""
+
+    def __init__(self, recommender: Recommender, search: Search, top_k: int) -> None:
+        self.recommender, self.search, self.top_k = recommender, search, top_k
+        self.basket: dict[str, str] = {}  # id -> how it is shown
+
+    def complete(self, text: str) -> list[str]:
+        return [_shown(item) for item in self.search.find(text, CHOICES)] if text.strip() else []
+
+    def do(self, line: str) -> None:
+        word, _, rest = line.strip().partition(" ")
+        try:
+            if word == "clear" and not rest:
+                self.basket.clear()
+                show_line("the basket is empty")
+            elif word == "query" and rest:
+                show_answer(self.recommender.recommend(list(self.basket), self.top_k, parse(rest)))
+            elif word == "drop" and rest:
+                self._change(rest, drop=True)
+            elif line.strip():
+                self._change(line, drop=False)
+            else:
+                show_line(HELP)
+        except LogiRecError as error:
+            show_line(str(error))
+
+    def _change(self, text: str, drop: bool) -> None:
+        item = self._one(text.strip())
+        if item is None:
+            return
+        if drop:
+            self.basket.pop(item.item_id, None)
+        else:
+            self.basket[item.item_id] = _shown(item)
+        show_line("basket: " + (", ".join(self.basket.values()) or "empty"))
+        if self.basket:
+            show_answer(self.recommender.recommend(list(self.basket), self.top_k))
+
+    def _one(self, text: str) -> Item | None:
+        """The item of that id, or of that title, or the only one that fits."""
+        catalogue = self.recommender.trained.catalogue
+        bracketed = re.search(r"\[([^\]]+)\]$", text)
+        for item_id in (text, bracketed[1] if bracketed else ""):
+            if item_id in catalogue.vocabulary:
+                return catalogue.item(int(catalogue.vocabulary.rows([item_id])[0]))
+        found = self.search.find(text, CHOICES)
+        exact = [item for item in found if item.title and item.title.casefold() == text.casefold()]
+        if len(exact) == 1 or len(found) == 1:
+            return (exact or found)[0]
+        said = "which of: " + " | ".join(map(_shown, found)) if found else "nothing like it in the catalogue"
+        show_line(said)
+        return None
+
+
+def _shown(item: Item) -> str:
+    return f"{item.title} [{item.item_id}]" if item.title else item.item_id
+
+
+def run_shell(model: Path, top_k: int) -> None:
+    with contextlib.closing(Search(model / ITEMS)) as search:
+        shell = Shell(Recommender.load(model), search, top_k)
+        _complete_with(shell)
+        show_line(HELP)
+        with contextlib.suppress(EOFError):
+            while True:
+                shell.do(input("> "))
+
+
+def _complete_with(shell: Shell) -> None:
+    try:
+        import readline
+    except ImportError:  # a Python without it: lines still work, Tab does not
+        return
+
+    def complete(text: str, state: int) -> str | None:
+        start = "drop " if text.startswith("drop ") else ""
+        found = shell.complete(text.removeprefix(start))
+        return start + found[state] if state < len(found) else None
+
+    readline.set_completer_delims("")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")

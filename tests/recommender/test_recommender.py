@@ -1,0 +1,225 @@
+"""Baskets in, explained recommendations out: what never appears, what does not matter, and reasons that are true."""
+
+import json
+from dataclasses import asdict, replace
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logirec.config import MAX_BASKET
+from logirec.errors import InputError, UnknownItems
+from logirec.index.scorer import Scorer
+from logirec.model.artifact import TrainedModel
+from logirec.model.catalogue import KnownLinks
+from logirec.query import any_of, complement, parse
+from logirec.recommender.answers import Request
+from logirec.recommender.recommender import Recommender
+from logirec.relation import Relation
+from tests.baselines.worlds import ragged_of
+
+
+@pytest.fixture(scope="module")
+def recommender(trained_folder):
+    return Recommender.load(trained_folder)
+
+
+@pytest.fixture(scope="module")
+def ids(recommender):
+    """Items that have links, the best known first."""
+    bought = recommender.shelf.bought
+    rows = sorted(range(recommender.shelf.items), key=lambda row: -len(bought.of(row)))
+    return [recommender.shelf.vocabulary.item_ids[row] for row in rows]
+
+
+def all_items(recommender, basket, **options):
+    return recommender.recommend(basket, top_k=10**6, without_substitutes=False, explain=False, **options)
+
+
+def score_of(recommender, item_id, query):
+    return {found.item_id: found.score for found in all_items(recommender, [], query=parse(query))}[item_id]
+
+
+def test_the_order_is_that_of_what_is_evaluated(recommender, ids):
+    for basket in ([ids[0]], ids[:3]):
+        rows = recommender.shelf.rows(sorted(basket))
+        expected = Scorer(recommender.trained.model).scores(ragged_of([rows]))[0]
+        found = all_items(recommender, basket)
+        assert len(found.recommendations) == recommender.shelf.items - len(basket)
+        scores = torch.tensor([one.score for one in found])
+        own = expected[list(recommender.shelf.rows(one.item_id for one in found))]
+        torch.testing.assert_close(scores, own, rtol=1e-4, atol=1e-4)
+        assert [one.rank for one in found] == list(range(1, len(scores) + 1))
+        assert (scores.diff() <= 0).all()
+
+
+def test_order_and_repeats_do_not_matter(recommender, ids):
+    a, b, c = ids[:3]
+    assert recommender.recommend([a, b, c]) == recommender.recommend([c, b, a, a, c])
+
+
+def test_a_batch_equals_its_requests_alone(recommender, ids):
+    requests = [
+        Request(ids[:1]),
+        Request(ids[:3], top_k=3),
+        Request(query=parse(f"complement({ids[0]}) | complement({ids[1]} & {ids[2]}) & ~substitute({ids[1]})")),
+        Request([ids[4]], without_substitutes=False, exclude=ids[5:9]),
+    ]
+    for request, together in zip(requests, recommender.recommend_many(requests), strict=True):
+        (alone,) = recommender.recommend_many([request])
+        assert [one.item_id for one in together] == [one.item_id for one in alone]
+        for ours, theirs in zip(together, alone, strict=True):
+            assert ours.score == pytest.approx(theirs.score, rel=1e-4, abs=1e-4)
+            assert ours.confidence == pytest.approx(theirs.confidence, abs=1e-3)
+
+
+def test_unknown_items_are_named_and_left_out(recommender, ids):
+    answer = recommender.recommend([ids[0], "no such item", "nor this"])
+    assert answer.unknown == ("no such item", "nor this")
+    assert list(answer) == list(recommender.recommend([ids[0]]))
+    mixed = recommender.recommend(query=parse(f'complement({ids[0]} & "no such item") & ~substitute(nothing)'))
+    assert mixed.unknown == ("no such item", "nothing")
+    assert [one.item_id for one in mixed] == [one.item_id for one in recommender.recommend(query=complement([ids[0]]))]
+    with pytest.raises(UnknownItems, match="no such item"):
+        recommender.recommend(["no such item"])
+    with pytest.raises(UnknownItems):
+        recommender.recommend(query=parse(f"complement(nothing) & ~substitute({ids[0]})"))
+    with pytest.raises(InputError, match="empty basket"):
+        recommender.recommend([])
+
+
+def test_limits(recommender, ids):
+    assert recommender.recommend(ids[:MAX_BASKET]).recommendations
+    with pytest.raises(InputError, match=f"at most {MAX_BASKET}"):
+        recommender.recommend(ids[: MAX_BASKET + 1])
+    with pytest.raises(InputError, match="top_k"):
+        recommender.recommend(ids[:1], top_k=0)
+
+
+@given(st.data())
+def test_what_is_ruled_out_never_appears(recommender, ids, data):
+    some = st.lists(st.sampled_from(ids[:60]), max_size=6)
+    basket = data.draw(st.lists(st.sampled_from(ids[:60]), min_size=1, max_size=4))
+    exclude = data.draw(some)
+    names = sorted(recommender.trained.catalogue.rows_of_category)
+    categories = data.draw(st.none() | st.lists(st.sampled_from([*names, "no such category"]), max_size=3))
+    hide = data.draw(st.booleans())
+    answer = recommender.recommend(basket, 30, None, hide, exclude, categories, explain=False)
+    found = {one.item_id for one in answer}
+    assert not found & {*basket, *exclude}
+    assert len(found) == len(answer.recommendations) <= 30
+    if categories is not None:
+        assert {one.category for one in answer} <= set(categories)
+    if hide:
+        substitutes = recommender.shelf.substitutes(recommender.shelf.rows(basket))
+        assert not set(recommender.shelf.rows(found)) & set(substitutes)
+
+
+def test_known_substitutes_are_hidden_on_request_and_said_to_be(recommender, ids):
+    hidden = shown = 0
+    for basket in ([item] for item in ids[:40]):
+        substitutes = set(recommender.shelf.substitutes(recommender.shelf.rows(basket)))
+        with_them = recommender.recommend(basket, 20, without_substitutes=False)
+        shown += sum(row in substitutes for row in recommender.shelf.rows(one.item_id for one in with_them))
+        assert not any(gone.known for gone in with_them.removed)
+        without = recommender.recommend(basket, 20)
+        for gone in (gone for gone in without.removed if gone.known):
+            hidden += 1
+            assert recommender.shelf.rows([gone.item_id])[0] in substitutes
+            assert gone.by == f"~substitute({basket[0]})"
+    assert shown > 0
+    assert hidden > 0
+
+
+def test_each_contribution_is_the_change_without_the_item(recommender, ids):
+    basket = sorted(ids[:3])
+    for found in recommender.recommend(basket, 5):
+        parts = {part.item_id: part for part in found.because.contributions}
+        assert sorted(parts) == basket
+        assert sum(part.share for part in parts.values()) == pytest.approx(1)
+        assert sum(part.attention for part in parts.values()) == pytest.approx(1, abs=1e-5)
+        for item_id, part in parts.items():
+            rest = " & ".join(other for other in basket if other != item_id)
+            without = score_of(recommender, found.item_id, f"complement({rest})")
+            assert part.change == pytest.approx(found.score - without, abs=1e-3)
+            source, target = recommender.shelf.rows([item_id, found.item_id])
+            assert part.bought_together == (target in recommender.shelf.bought.of(source).tolist())
+        gains = {item_id: max(0.0, part.change) for item_id, part in parts.items()}
+        if sum(gains.values()) > 1e-3:
+            for item_id, part in parts.items():
+                assert part.share == pytest.approx(gains[item_id] / sum(gains.values()), abs=1e-3)
+
+
+def test_each_not_is_measured_by_asking_without_it(recommender, ids):
+    item = ids[0]
+    answer = recommender.recommend([item], 5)
+    for found in answer:
+        (negation,) = found.because.negations
+        assert negation.query == f"~substitute({item})"
+        without = score_of(recommender, found.item_id, f"complement({item})")
+        assert negation.change == pytest.approx(found.score - without, abs=1e-3)
+        assert [part.share for part in found.because.contributions] == [1]
+    shown = {one.item_id for one in answer}
+    soft = [gone.item_id for gone in answer.removed if not gone.known]
+    asked_plainly = [one.item_id for one in recommender.recommend(query=complement([item]), top_k=5)]
+    assert set(soft) == set(asked_plainly) - shown
+
+
+def test_either_or_has_the_surest_of_both(recommender, ids):
+    queries = [complement([ids[0]]), complement([ids[1]])]
+    both = recommender.recommend(query=any_of(queries), top_k=5, without_substitutes=False)
+    sure: dict[str, float] = {}
+    for query in queries:
+        # Named in the basket too, so that it is neither recommended nor takes probability, as in the whole query.
+        for one in recommender.recommend(ids[:2], 5, query, without_substitutes=False):
+            sure[one.item_id] = max(one.confidence, sure.get(one.item_id, 0))
+    for found in both:
+        assert found.confidence == pytest.approx(sure[found.item_id], abs=1e-9)
+    assert [one.confidence for one in both] == pytest.approx(sorted(sure.values(), reverse=True)[:5], abs=1e-9)
+
+
+def test_confidence_rises_with_the_score_and_is_one_for_what_is_known(recommender, ids):
+    for basket in ([ids[0]], ids[:2]):
+        answer = recommender.recommend(basket, 30, without_substitutes=False)
+        known = recommender.shelf.bought_with_all(recommender.shelf.rows(basket))
+        rows = recommender.shelf.rows(one.item_id for one in answer)
+        learnt = [one.confidence for one, row in zip(answer, rows, strict=True) if row not in known]
+        assert all(a >= b for a, b in pairwise(learnt))
+        assert all(0 <= one.confidence <= 1 and one.uncertainty > 0 for one in answer)
+        assert all(one.confidence == 1 for one, row in zip(answer, rows, strict=True) if row in known)
+
+
+def test_without_a_single_link_there_is_low_evidence(trained_folder, ids, recommender):
+    trained = TrainedModel.load(trained_folder)
+    nothing = {
+        r: KnownLinks(torch.zeros(len(trained.catalogue) + 1, dtype=torch.int64), torch.zeros(0, dtype=torch.int32))
+        for r in Relation
+    }
+    assert Recommender(replace(trained, links=nothing)).recommend(ids[:1]).low_evidence
+    assert not recommender.recommend(ids[:1]).low_evidence
+
+
+def test_without_curves_confidence_is_not_made_up(trained_folder, ids):
+    trained = TrainedModel.load(trained_folder)
+    found = Recommender(replace(trained, curves={})).recommend(ids[:2])
+    assert found.recommendations
+    assert all(one.confidence is None for one in found)
+
+
+def test_a_pair_both_ways(recommender, ids):
+    a, b = ids[:2]
+    found = recommender.direction(a, b)
+    assert found.forward == pytest.approx(score_of(recommender, b, f"complement({a}) & ~substitute({a})"), abs=1e-3)
+    assert found.backward == pytest.approx(score_of(recommender, a, f"complement({b}) & ~substitute({b})"), abs=1e-3)
+    assert found.forward != found.backward
+    with pytest.raises(InputError, match="two different"):
+        recommender.direction(a, a)
+    with pytest.raises(UnknownItems):
+        recommender.direction(a, "nothing")
+
+
+def test_an_answer_is_json(recommender, ids):
+    text = json.dumps(asdict(recommender.recommend(ids[:2])), allow_nan=False)
+    assert json.loads(text)["recommendations"][0]["because"]["contributions"][0]["share"] >= 0
