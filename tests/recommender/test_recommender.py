@@ -223,3 +223,14 @@ def test_a_pair_both_ways(recommender, ids):
 def test_an_answer_is_json(recommender, ids):
     text = json.dumps(asdict(recommender.recommend(ids[:2])), allow_nan=False)
     assert json.loads(text)["recommendations"][0]["because"]["contributions"][0]["share"] >= 0
+
+
+def test_a_bad_request_in_a_batch_spoils_only_itself(recommender, ids):
+    good, bad = Request(ids[:2]), Request(["no such item"])
+    first, error, second = recommender.attempt_many([good, bad, good])
+    assert isinstance(error, UnknownItems)
+    assert first == second
+    assert [one.item_id for one in first] == [one.item_id for one in recommender.recommend(ids[:2])]
+    assert recommender.attempt_many([]) == []
+    with pytest.raises(UnknownItems):
+        recommender.recommend_many([good, bad])

@@ -1,12 +1,12 @@
 """The recommender: a basket or a query in, the best items out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from logirec.errors import InputError, UnknownItems
+from logirec.errors import InputError, LogiRecError, UnknownItems
 from logirec.index.exact import best_of
 from logirec.model.artifact import TrainedModel
 from logirec.model.confidence import uncertainty
@@ -39,14 +39,30 @@ class Recommender:
         request = Request(basket, top_k, query, without_substitutes, exclude, categories, explain)
         return self.recommend_many([request])[0]
 
-    @torch.no_grad()
     def recommend_many(self, requests: Sequence[Request]) -> list[Answer]:
         """A batch goes through the network and the catalogue together; each answer is what it would be alone."""
-        asked = [look_up(request, self.shelf) for request in requests]
+        return list(self._answers([look_up(request, self.shelf) for request in requests]))
+
+    def attempt_many(self, requests: Sequence[Request]) -> list[Answer | LogiRecError]:
+        """The same, with an error in the place of each request that cannot be answered."""
+        asked: list[Asked | LogiRecError] = []
+        for request in requests:
+            try:
+                asked.append(look_up(request, self.shelf))
+            except LogiRecError as error:
+                asked.append(error)
+        answers = self._answers([one for one in asked if isinstance(one, Asked)])
+        return [next(answers) if isinstance(one, Asked) else one for one in asked]
+
+    def _answers(self, asked: Sequence[Asked]) -> Iterator[Answer]:
         branches = [branch for one in asked for branch in one.branches]
-        table = self.shelf.scores([b.meeting for b in branches], [b.relation for b in branches])
-        parts = table.split_with_sizes([len(one.branches) for one in asked])
-        return [self._answer(one, part) for one, part in zip(asked, parts, strict=True)]
+        if not branches:
+            return
+        with torch.no_grad():
+            table = self.shelf.scores([b.meeting for b in branches], [b.relation for b in branches])
+            parts = table.split_with_sizes([len(one.branches) for one in asked])
+            for one, part in zip(asked, parts, strict=True):
+                yield self._answer(one, part)
 
     def direction(self, first: str, second: str) -> Direction:
         """How well the second goes with the first, and the first with the second."""

@@ -1,0 +1,1 @@
+"""Recommendations over HTTP."""

@@ -1,0 +1,98 @@
+"""Requests that arrive within a few milliseconds of each other are answered together.
+
+A basket alone costs a pass through the whole catalogue; 32 together cost little more. One batch is worked on at a
+time, in a thread of its own, while the next one gathers.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Question = TypeVar("Question")
+Reply = TypeVar("Reply")
+Work = Callable[[Sequence[Question]], Sequence[Reply | Exception]]  # a reply or an error for each question
+
+
+class Busy(Exception):
+    """The queue is full."""
+
+
+class Late(Exception):
+    """No answer before the deadline."""
+
+
+@dataclass(frozen=True)
+class _Waiting(Generic[Question, Reply]):
+    question: Question
+    reply: "asyncio.Future[Reply]"
+
+
+class Batcher(Generic[Question, Reply]):
+    def __init__(self, work: Work[Question, Reply], most: int = 32, wait: float = 0.002, queue: int = 256) -> None:
+        """At most `most` questions a batch, gathered for `wait` seconds; `queue` may wait for their turn."""
+        self.work, self.most, self.wait = work, most, wait
+        self.queue: asyncio.Queue[_Waiting[Question, Reply]] = asyncio.Queue(queue)
+        self._thread = ThreadPoolExecutor(1, "recommend")
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "Batcher[Question, Reply]":
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """What waits is still answered."""
+        await self.queue.join()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        self._thread.shutdown()
+
+    async def ask(self, question: Question, deadline: float) -> Reply:
+        """The reply, or the error that the question led to; Busy or Late where there is none in time."""
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        try:
+            self.queue.put_nowait(_Waiting(question, reply))
+        except asyncio.QueueFull:
+            raise Busy from None
+        try:
+            return await asyncio.wait_for(reply, deadline)  # cancels the future: a batch passes it over then
+        except TimeoutError:
+            raise Late from None
+
+    async def _run(self) -> None:
+        while True:
+            batch = await self._gather()
+            asked = [waiting for waiting in batch if not waiting.reply.done()]  # whoever gave up is not worked for
+            try:
+                if asked:
+                    await self._answer(asked)
+            finally:
+                for _ in batch:
+                    self.queue.task_done()
+
+    async def _gather(self) -> list[_Waiting[Question, Reply]]:
+        batch = [await self.queue.get()]
+        if self.queue.qsize() < self.most - 1:
+            await asyncio.sleep(self.wait)
+        while len(batch) < self.most and not self.queue.empty():
+            batch.append(self.queue.get_nowait())
+        return batch
+
+    async def _answer(self, asked: Sequence[_Waiting[Question, Reply]]) -> None:
+        loop = asyncio.get_running_loop()
+        replies: Sequence[Reply | Exception]
+        try:
+            replies = await loop.run_in_executor(self._thread, self.work, [waiting.question for waiting in asked])
+        except Exception as error:
+            replies = [error] * len(asked)
+        for waiting, reply in zip(asked, replies, strict=True):
+            if waiting.reply.done():
+                continue
+            if isinstance(reply, Exception):
+                waiting.reply.set_exception(reply)
+            else:
+                waiting.reply.set_result(reply)
