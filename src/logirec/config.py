@@ -196,6 +196,29 @@ def recipe(
         raise settings_error(error) from error
 
 
+class ServiceConfig(Settings):
+    """The limits of `logirec serve`."""
+
+    max_body: Annotated[int, Field(ge=1, le=2**30)] = 65_536
+    """Bytes of a request's body."""
+    max_basket: Annotated[int, Field(ge=1, le=MAX_BASKET)] = MAX_BASKET
+    """Items in a basket or query."""
+    max_top_k: Annotated[int, Field(ge=1, le=10_000)] = 100
+    """Recommendations per request."""
+    max_batch: Annotated[int, Field(ge=1, le=1_000)] = 32
+    """Requests in one call of /v1/recommend/batch."""
+    queue: Annotated[int, Field(ge=1, le=100_000)] = 256
+    """Requests that may wait; more are answered with 503."""
+    gather: Annotated[int, Field(ge=1, le=1_000)] = 32
+    """Requests that are answered together."""
+    gather_ms: Annotated[float, Field(ge=0, le=1_000)] = 2.0
+    """How long the first of them waits for others."""
+    deadline_ms: Annotated[float, Field(gt=0, le=600_000)] = 2_000.0
+    """A request that has waited this long is answered with 503."""
+    reload_seconds: Annotated[float, Field(ge=0, le=86_400)] = 1.0
+    """How often to look whether the model has changed; 0: only at SIGHUP."""
+
+
 def settings_error(error: ValidationError) -> UsageError:
     """All wrong settings in one line."""
     parts = [f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in error.errors()]

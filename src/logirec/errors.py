@@ -37,10 +37,11 @@ class UnknownItems(InputError):
 
 
 class QueryError(InputError):
-    """`at` is the place in the text, from 0; None where there is no text."""
+    """`at` is the place in the text, from 0; None where there is no text. `why` repeats nothing of the text."""
 
-    def __init__(self, why: str, at: int | None = None) -> None:
-        super().__init__(f"query: {why}" if at is None else f"query, at character {at + 1}: {why}")
+    def __init__(self, why: str, at: int | None = None, found: str = "") -> None:
+        where = "query" if at is None else f"query, at character {at + 1}"
+        super().__init__(f"{where}: {found} where {why}" if found else f"{where}: {why}")
         self.why, self.at = why, at
 
 

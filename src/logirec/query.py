@@ -201,14 +201,11 @@ def _tokens(text: str) -> list[_Token]:
     while found := _TOKEN.match(text, at):
         kind = str(found.lastgroup)
         value, place = found[kind], found.start(kind)
+        if value == '"':
+            raise QueryError('a quotation mark without its end; inside one, write \\" and \\\\', place)
         if kind == "wrong":
-            why = (
-                'a quotation mark without its end; inside one, write \\" and \\\\'
-                if value == '"'
-                else f"{value!r} here"
-            )
             raise QueryError(
-                why if value == '"' else f"{why}; an id with such characters goes in quotation marks", place
+                "a letter, a digit or a sign of the language should be; quote ids that have others", place, repr(value)
             )
         if kind == "quoted":
             value, place = re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL), place - 1
@@ -232,7 +229,7 @@ class _Parser:
             raise QueryError("nothing is asked for; write for example complement(A)", 0)
         query = self.query()
         if self.next.kind != "end":
-            raise QueryError(f"{_named(self.next)} where & or | or the end should be", self.next.at)
+            raise QueryError("& or | or the end should be", self.next.at, _named(self.next))
         return query
 
     def query(self) -> Query:
@@ -263,7 +260,7 @@ class _Parser:
             found = _linked(_RELATIONS[token.text], self._items())
             self._expect(")")
         else:
-            raise QueryError(f"{_named(token)} where complement(...), substitute(...), ~ or ( should be", token.at)
+            raise QueryError("complement(...), substitute(...), ~ or ( should be", token.at, _named(token))
         self.depth -= 1
         return found
 
@@ -272,7 +269,7 @@ class _Parser:
         while True:
             token = self.next
             if token.kind not in ("word", "quoted") or not token.text:
-                raise QueryError(f"{_named(token)} where an item's id should be", token.at)
+                raise QueryError("an item's id should be", token.at, _named(token))
             items.append(token.text)
             self.place += 1
             if not self._take("&"):
@@ -285,7 +282,7 @@ class _Parser:
 
     def _expect(self, sign: str) -> None:
         if not self._take(sign):
-            raise QueryError(f"{_named(self.next)} where {sign} should be", self.next.at)
+            raise QueryError(f"{sign} should be", self.next.at, _named(self.next))
 
 
 def _named(token: _Token) -> str:
@@ -320,7 +317,7 @@ def from_json(value: Any, depth: int = 0) -> Query:
     if key == "not":
         return negated(from_json(inside, depth + 1))
     if key not in ("and", "or"):
-        raise QueryError(f"{str(key)[:40]!r} is none of and, or, not, complement, substitute")
+        raise QueryError("one of and, or, not, complement, substitute should be", found=repr(str(key)[:40]))
     if not isinstance(inside, list) or not inside:
         raise QueryError(f"{key} takes a list with at least one query")
     parts = [from_json(part, depth + 1) for part in inside]

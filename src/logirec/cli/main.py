@@ -7,7 +7,7 @@ import traceback
 
 import typer
 
-from logirec.cli import audit, bench, compare, demo, evaluate, prepare, recommend, train
+from logirec.cli import audit, bench, compare, demo, evaluate, prepare, recommend, serve, train
 from logirec.errors import Interrupted, LogiRecError, ResourceError
 
 INTERRUPTED = Interrupted.exit_code
@@ -26,6 +26,7 @@ app.command("train")(train.command)
 app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
 app.command("recommend")(recommend.command)
+app.command("serve")(serve.command)
 app.add_typer(bench.app, name="bench")
 
 

@@ -1,0 +1,191 @@
+"""The HTTP service: recommendations, items, the model, and what machines ask about it."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import generate_latest
+from pydantic import TypeAdapter, ValidationError
+from starlette.exceptions import HTTPException
+
+from logirec import __version__
+from logirec.config import ServiceConfig
+from logirec.errors import InputError, LogiRecError
+from logirec.model.catalogue import Item, Search
+from logirec.recommender.answers import Answer, Direction
+from logirec.recommender.answers import Request as Asked
+from logirec.service.batching import Batcher, Busy, Late
+from logirec.service.errors import explained, reply
+from logirec.service.gate import Gate, Meters
+from logirec.service.messages import Ask, AskMany, ErrorReply, ItemReply, ItemsReply, ModelReply
+from logirec.service.models import Models
+
+METRICS = ("hit@3", "ndcg@3", "mrr", "hit@10", "queries")
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    401: {"model": ErrorReply, "description": "No key, or a wrong one"},
+    413: {"model": ErrorReply, "description": "A body that is too large"},
+    422: {"model": ErrorReply, "description": "Something that cannot be answered"},
+    503: {"model": ErrorReply, "description": "Too much to do; see Retry-After"},
+}
+_LOOKED_UP = {**_ERRORS, 404: {"model": ErrorReply, "description": "Not in the catalogue"}}
+
+
+def create_app(models: Models, config: ServiceConfig, key: str | None = None) -> FastAPI:
+    meters = Meters()
+
+    def work(requests: Sequence[Asked]) -> list[Any]:
+        meters.batch.observe(len(requests))
+        return models.current.recommender.attempt_many(requests)
+
+    batcher: Batcher[Asked, Answer] = Batcher(work, config.gather, config.gather_ms / 1000, config.queue)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.ready = True
+        _listen_for_hangup(models, meters)
+        watching = asyncio.create_task(_watch(models, config.reload_seconds, meters))
+        async with batcher:
+            yield
+            app.state.ready = False
+        watching.cancel()
+
+    app = FastAPI(
+        title="LogiRec",
+        version=__version__,
+        description="A basket of products in, the products that complete it out.",
+        lifespan=lifespan,
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+    )
+    deadline = config.deadline_ms / 1000
+
+    @app.post("/v1/recommend", response_model=Answer, responses=_ERRORS, openapi_extra=_body(Ask))
+    async def recommend(request: Request) -> Response:
+        """What completes a basket, or answers a query: how sure, and why."""
+        asked = Ask.model_validate_json(await request.body()).request(config)
+        return _json(await batcher.ask(asked, deadline))
+
+    @app.post("/v1/recommend/batch", responses=_ERRORS, openapi_extra=_body(AskMany))
+    async def recommend_many(request: Request) -> Response:
+        """Several at once: a list of answers, or errors in their places."""
+        many = AskMany.model_validate_json(await request.body()).requests
+        if len(many) > config.max_batch:
+            raise InputError(f"{len(many)} requests; at most {config.max_batch}")
+        found = await asyncio.gather(*(_attempt(ask, config, batcher, deadline) for ask in many))
+        return _json({"answers": found})
+
+    @app.get("/v1/items", response_model=ItemsReply, responses=_ERRORS)
+    def items(search: str = Query("", max_length=200), limit: int = Query(20, ge=1, le=100)) -> Response:
+        """Items whose words begin with these."""
+        with contextlib.closing(Search(models.current.words)) as words:
+            return _json({"items": [_item(found) for found in words.find(search, limit)]})
+
+    @app.get("/v1/items/{item_id:path}", response_model=ItemReply, responses=_LOOKED_UP)
+    def item(item_id: str) -> Response:
+        catalogue = models.current.recommender.trained.catalogue
+        if item_id not in catalogue.vocabulary:
+            raise HTTPException(404)
+        return _json(_item(catalogue.item(int(catalogue.vocabulary.rows([item_id])[0]))))
+
+    @app.get("/v1/direction", response_model=Direction, responses=_ERRORS)
+    def direction(first: str = Query(max_length=500), second: str = Query(max_length=500)) -> Response:
+        """A pair both ways."""
+        return _json(models.current.recommender.direction(first, second))
+
+    @app.get("/v1/model", response_model=ModelReply, responses=_ERRORS)
+    def model() -> Response:
+        served = models.current
+        trained = served.recommender.trained
+        test = trained.metrics.get("test", {})
+        shown = {
+            kind: {ranking: {m: values[m] for m in METRICS if m in values} for ranking, values in rankings.items()}
+            for kind, rankings in test.items()
+        }
+        return _json(
+            {
+                "sha256": served.sha256,
+                "version": __version__,
+                "items": len(trained.catalogue),
+                "categories": sorted(trained.catalogue.rows_of_category),
+                "preset": trained.recipe.preset,
+                "variant": trained.recipe.variant,
+                "served_since": served.since,
+                "metrics": shown,
+                "limits": config.model_dump(),
+            }
+        )
+
+    @app.get("/livez")
+    async def alive() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz", responses={503: {"model": ErrorReply, "description": "Starting or stopping"}})
+    async def ready(request: Request) -> Response:
+        if not getattr(app.state, "ready", False):
+            raise HTTPException(503)
+        return _json({"status": "ready"})
+
+    @app.get("/metrics", response_class=Response)
+    def metrics() -> Response:
+        meters.loaded.set(models.current.since)
+        return Response(generate_latest(meters.registry), media_type="text/plain; version=0.0.4")
+
+    for kind in (HTTPException, LogiRecError, ValidationError, RequestValidationError, Busy, Late):
+        app.add_exception_handler(kind, reply)
+    paths = {getattr(route, "path", "") for route in app.routes}
+    app.add_middleware(Gate, max_body=config.max_body, key=key, meters=meters, paths=paths)
+    return app
+
+
+async def _watch(models: Models, seconds: float, meters: Meters) -> None:
+    """Look for another model now and then; loading one takes time, so in a thread."""
+    while seconds:
+        await asyncio.sleep(seconds)
+        if await asyncio.to_thread(models.refresh):
+            meters.swaps.inc()
+
+
+def _listen_for_hangup(models: Models, meters: Meters) -> None:
+    tasks: set[asyncio.Task[None]] = set()  # or they might be collected while they run
+
+    async def refresh() -> None:
+        if await asyncio.to_thread(models.refresh):
+            meters.swaps.inc()
+
+    def start() -> None:
+        task = asyncio.create_task(refresh())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread, or Windows
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, start)
+
+
+async def _attempt(ask: Ask, config: ServiceConfig, batcher: Batcher[Asked, Answer], deadline: float) -> Any:
+    try:
+        return await batcher.ask(ask.request(config), deadline)
+    except Exception as error:
+        status, code, message, at = explained(error)
+        if status >= 500:
+            raise
+        return {"error": {"code": code, "message": message, "at": at}}
+
+
+def _item(item: Item) -> dict[str, Any]:
+    return {"item_id": item.item_id, "title": item.title, "brand": item.brand, "category": item.category}
+
+
+def _json(value: Any) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")
+
+
+def _body(kind: type) -> dict[str, Any]:
+    """The body's schema; it is read by ourselves, so that no size or depth of it can hurt."""
+    schema = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

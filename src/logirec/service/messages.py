@@ -1,0 +1,86 @@
+"""What comes in and goes out over HTTP, as the OpenAPI page shows it."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from logirec.config import ServiceConfig
+from logirec.errors import InputError
+from logirec.query import from_json, items_of, parse
+from logirec.recommender.answers import Request
+
+ItemId = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Ask(_Strict):
+    """A basket or a query."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"basket": ["P000123", "P000456"], "top_k": 5}, {"query": "complement(P000123)"}]
+        }
+    )
+    basket: list[ItemId] = Field([], description="Item ids; order and repeats do not matter.")
+    top_k: int | None = Field(None, ge=1, description="How many recommendations; 10 where nothing is said.")
+    query: str | dict[str, Any] | None = Field(
+        None,
+        description="A query as text, complement(A & B) & ~substitute(A), or as JSON. Default: what the basket asks.",
+    )
+    without_substitutes: bool = Field(True, description="Known substitutes of the basket never appear.")
+    exclude: list[ItemId] = Field([], max_length=1000, description="Items that must not appear.")
+    categories: list[str] | None = Field(None, max_length=100, description="Only items of these categories.")
+    explain: bool = Field(True, description="With reasons.")
+
+    def request(self, limits: ServiceConfig) -> Request:
+        query = None
+        if self.query is not None:
+            query = parse(self.query) if isinstance(self.query, str) else from_json(self.query)
+        named = {*self.basket, *(() if query is None else items_of(query))}
+        if len(named) > limits.max_basket:
+            raise InputError(f"{len(named)} items; at most {limits.max_basket}")
+        top_k = min(10, limits.max_top_k) if self.top_k is None else self.top_k
+        if top_k > limits.max_top_k:
+            raise InputError(f"top_k is too large; at most {limits.max_top_k}")
+        return Request(self.basket, top_k, query, self.without_substitutes, self.exclude, self.categories, self.explain)
+
+
+class AskMany(_Strict):
+    requests: list[Ask] = Field(min_length=1, description="Answered in this order; each may fail by itself.")
+
+
+class ErrorBody(BaseModel):
+    code: str = Field(description="A word for programs.", examples=["invalid"])
+    message: str = Field(description="A line for people.")
+    at: int | None = Field(None, description="Of a query: the place in its text, from 0.")
+    request_id: str
+
+
+class ErrorReply(BaseModel):
+    error: ErrorBody
+
+
+class ItemReply(BaseModel):
+    item_id: str
+    title: str | None
+    brand: str | None
+    category: str | None
+
+
+class ItemsReply(BaseModel):
+    items: list[ItemReply]
+
+
+class ModelReply(BaseModel):
+    sha256: str = Field(description="Of the model's manifest: changes with every model.")
+    version: str
+    items: int
+    categories: list[str]
+    preset: str
+    variant: str
+    served_since: float = Field(description="Seconds since 1970.")
+    metrics: dict[str, Any] = Field(description="On test: low|high -> filtered|raw -> Hit@3, NDCG@3, MRR, Hit@10.")
+    limits: dict[str, Any]
