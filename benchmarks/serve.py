@@ -1,0 +1,166 @@
+"""The service under load: a catalogue of random items, wrk on the same machine, models swapped meanwhile.
+
+    .venv/bin/python benchmarks/serve.py --items 100000 --dims 400 --seconds 60 --swaps 20
+
+Needs `wrk`. Prints requests a second, latency, errors, memory against the weights, and one request alone.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from logirec.config import recipe
+from logirec.model import artifact
+from logirec.model.artifact import Parts
+from logirec.model.catalogue import Catalogue, KnownLinks
+from logirec.model.logirec import LogiRec
+from logirec.relation import Relation
+
+# Baskets of 1 to 3 items that differ from request to request.
+SCRIPT = """
+math.randomseed(7)
+local function item() return string.format('"P%%07d"', math.random(0, %d)) end
+request = function()
+  local items = {}
+  for i = 1, math.random(1, 3) do items[i] = item() end
+  local body = '{"basket": [' .. table.concat(items, ",") .. '], "top_k": 10, "explain": %s}'
+  return wrk.format("POST", "/v1/recommend", {["Content-Type"] = "application/json"}, body)
+end
+"""
+
+
+def make_model(out: Path, items: int, dims: int, seed: int) -> int:
+    """A folder as training writes it, with random weights; returns the bytes of the weights."""
+    made = recipe("paper", "hybrid", seed, {"model": {"dims": dims}})
+    model = LogiRec(items, made.model, seed)
+    draws = torch.Generator().manual_seed(seed)
+    targets = torch.randint(items, (items, 10), generator=draws, dtype=torch.int32).sort(1).values.flatten()
+    ids = [f"P{row:07d}" for row in range(items)]
+    curve = {"temperature": 1.0, "log_probability": [-20.0, 0.0], "confidence": [0.0, 1.0]}
+    artifact.save(
+        out,
+        Parts(
+            weights=dict(model.state_dict()),
+            recipe=made,
+            catalogue=Catalogue(ids, [f"Product {i}" for i in ids], [None] * items, [None] * items),
+            links={r: KnownLinks(torch.arange(0, 10 * items + 1, 10), targets.clone()) for r in Relation},
+            calibration={"low": curve, "high": curve},
+            metrics={"test": {}},
+            card="random\n",
+            dataset_sha256="0" * 64,
+        ),
+    )
+    return (out / "weights.safetensors").stat().st_size
+
+
+def wrk(address: str, script: Path, connections: int, seconds: int) -> dict[str, Any]:
+    command = [
+        "wrk",
+        "-t1",
+        f"-c{connections}",
+        f"-d{seconds}s",
+        "--timeout",
+        "10s",
+        "--latency",
+        "-s",
+        str(script),
+        address,
+    ]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    latency = {p: _ms(value) for p, value in re.findall(r"(50|75|90|99)%\s+([\d.]+\w+)", text)}
+    errors = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    broken = re.search(r"Socket errors: (.*)", text)
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", text)
+    assert rate is not None, text
+    return {
+        "requests_per_second": float(rate[1]),
+        "p50_ms": latency["50"],
+        "p99_ms": latency["99"],
+        "errors": int(errors[1]) if errors else 0,
+        "socket_errors": broken[1] if broken else "none",
+    }
+
+
+def _ms(text: str) -> float:
+    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
+    return float(number) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--items", type=int, default=100_000)
+    parser.add_argument("--dims", type=int, default=400)
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--swaps", type=int, default=0)
+    parser.add_argument("--explain", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps({**vars(arguments), **measure(Path(folder), arguments)}, indent=1))
+
+
+def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    weights = make_model(folder / "model-0", arguments.items, arguments.dims, 0)
+    link = folder / "current"
+    link.symlink_to("model-0")
+    script = folder / "baskets.lua"
+    script.write_text(SCRIPT % (arguments.items - 1, "true" if arguments.explain else "false"))
+    command = [sys.executable, "-m", "logirec", "serve", str(link), "--port", "0", "--deadline-ms", "10000"]
+    with (folder / "access.log").open("w") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=subprocess.PIPE, text=True)
+        assert server.stderr is not None
+        address = server.stderr.readline().split()[-1]
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        wrk(address, script, arguments.connections, 3)  # warm
+        report: dict[str, Any] = {"alone": wrk(address, script, 1, min(10, arguments.seconds))}
+        report["memory_mb"] = _memory(server.pid)
+        report["memory_over_weights"] = report["memory_mb"] * 2**20 / weights
+        swapper = threading.Thread(target=swap, args=(folder, link, arguments, address))
+        if arguments.swaps:
+            make_model(folder / "model-1", arguments.items, arguments.dims, 1)
+            swapper.start()
+        report["loaded"] = wrk(address, script, arguments.connections, arguments.seconds)
+        if arguments.swaps:
+            swapper.join()
+            text = urllib.request.urlopen(f"{address}/metrics").read().decode()  # noqa: S310
+            report["swaps"] = float(re.search(r"logirec_model_swaps_total ([\d.]+)", text)[1])  # type: ignore[index]
+        report["peak_memory_mb"] = _memory(server.pid, "VmHWM")
+        server.terminate()
+        server.wait(30)
+    return report
+
+
+def swap(folder: Path, link: Path, arguments: argparse.Namespace, address: str) -> None:
+    for number in range(1, arguments.swaps + 1):
+        before = _served(address)
+        aside = folder / "aside"
+        aside.symlink_to(f"model-{number % 2}")
+        aside.replace(link)
+        for _ in range(600):
+            if _served(address) != before:
+                break
+            time.sleep(0.1)
+
+
+def _served(address: str) -> str:
+    with urllib.request.urlopen(f"{address}/v1/model") as reply:  # noqa: S310
+        return str(json.load(reply)["sha256"])
+
+
+def _memory(pid: int, name: str = "VmRSS") -> float:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"{name}:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+
+
+if __name__ == "__main__":
+    main()
