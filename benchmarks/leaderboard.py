@@ -145,6 +145,9 @@ def page(record: dict[str, dict[str, Any]]) -> str:
         "leaves out zero would hardly be turned round by another draw of queries. Bold: ours. Seconds to fit order the "
         "models and say no more: two CPU cores that did other work too, or one H200 that four runs shared.",
     ]
+    missing = [source.title for name, source in SOURCES.items() if name not in record]
+    if missing:
+        parts.append(f"Not run yet: {', '.join(missing)}.")
     for name, found in record.items():
         parts += section(name, SOURCES[name], found)
     return "\n\n".join(parts) + "\n"
@@ -169,10 +172,12 @@ def section(name: str, source: Source, found: dict[str, Any]) -> list[str]:
     parts.append(filtered_table(models))
     if data["protocol"] == "baskets":
         parts += ["MRR by number of items in the basket:", by_size(models)]
-    if found["left_out"]:
-        reasons: dict[str, list[str]] = {}
-        for model, why in found["left_out"].items():
-            reasons.setdefault(why, []).append(model)
+    reasons: dict[str, list[str]] = {}
+    for model, why in found["left_out"].items():
+        reasons.setdefault(why, []).append(model)
+    if waiting := [model for model in NAMES if model not in models and model not in found["left_out"]]:
+        reasons["not run yet"] = waiting
+    if reasons:
         parts.append("Left out: " + "; ".join(f"{', '.join(who)} ({why})" for why, who in reasons.items()) + ".")
     return parts
 
