@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import threading
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -146,23 +147,23 @@ async def _watch(models: Models, seconds: float, meters: Meters) -> None:
     """Look for another model now and then; loading one takes time, so in a thread."""
     while seconds:
         await asyncio.sleep(seconds)
-        if await asyncio.to_thread(models.refresh):
-            meters.swaps.inc()
+        await _refresh(models, meters)
+
+
+async def _refresh(models: Models, meters: Meters) -> None:
+    if await asyncio.to_thread(models.refresh):
+        meters.swaps.inc()
 
 
 def _listen_for_hangup(models: Models, meters: Meters) -> None:
     tasks: set[asyncio.Task[None]] = set()  # or they might be collected while they run
 
-    async def refresh() -> None:
-        if await asyncio.to_thread(models.refresh):
-            meters.swaps.inc()
-
     def start() -> None:
-        task = asyncio.create_task(refresh())
+        task = asyncio.create_task(_refresh(models, meters))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread, or Windows
+    if threading.current_thread() is threading.main_thread():  # signals reach no other
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, start)
 
 
