@@ -86,7 +86,7 @@ def _blocks(result: dict[str, Any], drawn: bool) -> list[Block]:
             f"{data['source']}, protocol {data['protocol']}, split seed {data['split_seed']}, {data['items']:,} items; "
             f"models with seed {result['seed']}. Every item of the catalogue is ranked for every query; ties count "
             "half. Filtered: a query's known answers, its own items and, for one item, what is viewed with it are "
-            "taken out. In brackets 95 % bootstrap intervals over queries; differences are paired by query."
+            "taken out. With each figure its 95 % bootstrap interval over queries; differences are paired by query."
         )
     ]
     for kind, words in (("low", "One item asked"), ("high", "Sets asked")):
