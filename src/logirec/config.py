@@ -89,6 +89,12 @@ class ModelConfig(Settings):
     """The scale before training."""
     sets: Literal["summary", "members", "both"] = "both"
     """A set's query is the projection of its summary, the intersection of its members' projections, or of all these."""
+    context: bool = True
+    """Items are asked about in the context of what they are bought and viewed with."""
+    neighbours: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Most neighbours of a kind in an item's context; more are sampled."""
+    own_dropout: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """How often training asks about an item by its context alone."""
     item_spread: Annotated[float, Field(gt=0, le=10)] = 0.155
     """Embeddings start uniformly within this distance of Beta(1, 1)."""
 
@@ -114,6 +120,8 @@ class TrainConfig(Settings):
     """Plain one-hop queries per step and relation; 0: none."""
     beside_weight: Annotated[float, Field(ge=0, le=100)] = 0.2
     """Weight of the loss of these two, beside 1 for the dataset's own queries."""
+    hidden: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    """Share of the links that a step hides from contexts, and whose targets it asks for."""
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-3
     item_rate: Annotated[float, Field(gt=0, le=1000)] = 10.0
     """How many times faster item embeddings learn: each is in few queries, the networks are in all."""
@@ -158,6 +166,7 @@ _PAPER: dict[str, dict[str, object]] = {
         "item_bias": False,
         "temperature": False,
         "sets": "summary",
+        "context": False,
         "item_spread": (60 + 2) / 400,
     },
     "training": {

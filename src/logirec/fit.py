@@ -37,6 +37,7 @@ from logirec.model.logirec import LogiRec, Shape
 from logirec.progress import Progress
 from logirec.relation import Relation
 from logirec.training import checkpoint
+from logirec.training.bags import item_bags
 from logirec.training.batches import QueryTable, link_queries, up_to
 from logirec.training.sets import drawn_sets
 from logirec.training.step import Part, Stepper
@@ -111,7 +112,7 @@ def train(
     beside = [folder / RUN, folder / HISTORY]
     beside += _draw(outcome.state.history, trust, folder)
     parts = artifact.Parts(
-        weights=outcome.weights,
+        weights=stepper.model.settled(),
         recipe=recipe,
         catalogue=Catalogue(
             dataset.vocabulary.item_ids, *(dataset.descriptions[n] for n in ("title", "brand", "category"))
@@ -169,8 +170,9 @@ def available_kinds(dataset: Dataset, recipe: Recipe) -> list[Kind]:
 
 
 def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: torch.device) -> Stepper:
-    model = LogiRec(dataset.items, recipe.model, recipe.seed).to(device)
     graph = dataset.graph()
+    bags = item_bags(graph, recipe.model.neighbours, recipe.seed) if recipe.model.context else ()
+    model = LogiRec(dataset.items, recipe.model, recipe.seed, bags).to(device)
     for relation, links in graph.links.items():
         counts = np.bincount(links.target, minlength=dataset.items)
         model.start_at_popularity(relation, torch.from_numpy(counts))

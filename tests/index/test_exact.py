@@ -8,6 +8,7 @@ from torch.distributions import Beta as TorchBeta
 from torch.distributions import kl_divergence
 
 from logirec.config import recipe
+from logirec.index.coarse import WORTH_A_TRY, pays
 from logirec.index.exact import ExactIndex, best_of
 from logirec.logic.beta import Beta
 from logirec.model.artifact import TrainedModel
@@ -96,3 +97,36 @@ def test_scores_of_some_items_are_those_of_all():
     rows = torch.randint(ITEMS, (5, 7), generator=torch.Generator().manual_seed(0))
     expected = index.scores(queries, Relation.CO_VIEW).gather(1, rows)
     torch.testing.assert_close(index.scores_of(queries, Relation.CO_VIEW, rows), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+@pytest.mark.parametrize(("seed", "preset"), [(1, "default"), (2, "default"), (3, "paper")])
+def test_a_scan_misses_nothing_above_its_floor(seed, preset, coarse):
+    model = random_model(seed, preset)
+    queries, index = queries_of(model), ExactIndex(model, coarse)
+    for relation in Relation:
+        exact = index.scores(queries, relation)
+        found = index.scan(queries, relation, 50)
+        torch.testing.assert_close(found.scores, exact.gather(1, found.rows), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(found.table.gather(1, found.rows), found.scores)
+        assert (found.scores.diff(dim=1) <= 0).all()
+        for row in range(len(exact)):
+            above = (exact[row] > found.floor[row] + 1e-4).nonzero()[:, 0].tolist()
+            assert set(above) <= set(found.rows[row].tolist())
+        sure = (found.scores > found.floor[:, None]).sum(1)
+        assert sure.min() >= TOP_K  # else it would be of no use
+        off = (found.table - exact).abs()
+        assert off.max() < 0.05 * exact.std() if coarse else off.max() < 1e-3
+
+
+def test_a_scan_of_all_items_has_no_floor():
+    model = random_model(1)
+    for coarse in (False, True):
+        found = ExactIndex(model, coarse).scan(queries_of(model, 3), Relation.CO_PURCHASE, 10 * ITEMS)
+        assert found.rows.shape == (3, ITEMS)
+        assert (found.floor == -torch.inf).all()
+
+
+def test_whether_a_coarse_scan_pays_is_measured_for_large_catalogues_only():
+    assert not pays(torch.zeros(100, 8))
+    assert pays(torch.zeros(WORTH_A_TRY // 64, 64)) in (True, False)

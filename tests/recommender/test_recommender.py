@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from logirec.config import MAX_BASKET
 from logirec.errors import InputError, UnknownItems
+from logirec.index.exact import ExactIndex
 from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
 from logirec.model.catalogue import KnownLinks
 from logirec.query import any_of, complement, parse
+from logirec.recommender import ranking
 from logirec.recommender.answers import Request
 from logirec.recommender.recommender import Recommender
 from logirec.relation import Relation
@@ -73,6 +75,29 @@ def test_a_batch_equals_its_requests_alone(recommender, ids):
         for ours, theirs in zip(together, alone, strict=True):
             assert ours.score == pytest.approx(theirs.score, rel=1e-4, abs=1e-4)
             assert ours.confidence == pytest.approx(theirs.confidence, abs=1e-3)
+
+
+@pytest.mark.parametrize("spare", [0, 3, 128])
+def test_how_the_catalogue_is_scanned_does_not_matter(trained_folder, recommender, ids, spare, monkeypatch):
+    """In bfloat16, and with so few items brought up that those that are ruled out leave too few."""
+    coarse = Recommender(TrainedModel.load(trained_folder))
+    coarse.shelf.index = ExactIndex(coarse.trained.model, coarse=True)
+    category = max(recommender.trained.catalogue.rows_of_category.items(), key=lambda found: len(found[1]))[0]
+    requests = [
+        Request(ids[:1]),
+        Request(ids[:3], top_k=3, exclude=ids[3:30]),
+        Request(ids[5:6], categories=[category]),
+        Request(query=parse(f"substitute({ids[0]}) | complement({ids[1]} & {ids[2]}) & ~substitute({ids[1]})")),
+        Request(ids[7:9], top_k=10**6, explain=False),
+    ]
+    expected = recommender.recommend_many(requests)
+    monkeypatch.setattr(ranking, "SPARE", spare)
+    for ours, theirs in zip(coarse.recommend_many(requests), expected, strict=True):
+        assert [one.item_id for one in ours] == [one.item_id for one in theirs]
+        assert {gone.item_id for gone in ours.removed} == {gone.item_id for gone in theirs.removed}
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-3)
+            assert one.confidence == pytest.approx(other.confidence, abs=0.01)
 
 
 def test_unknown_items_are_named_and_left_out(recommender, ids):

@@ -1,11 +1,11 @@
 """Keeps the memory of `prepare` at what is in use, so that its peak does not hang on what an allocator hoards."""
 
 import contextlib
-import ctypes
-import gc
 from collections.abc import Iterator
 
 import pyarrow as pa
+
+from logirec.memory import glibc
 
 # mallopt: blocks from the threshold on are mapped, and unmapped when freed.
 _MMAP_THRESHOLD, _LARGE, _USUAL = -3, 1 << 20, 1 << 25
@@ -19,19 +19,9 @@ def hoarding_nothing() -> Iterator[None]:
     """
     pool = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
-    _glibc("mallopt", _MMAP_THRESHOLD, _LARGE)
+    glibc("mallopt", _MMAP_THRESHOLD, _LARGE)
     try:
         yield
     finally:
         pa.set_memory_pool(pool)
-        _glibc("mallopt", _MMAP_THRESHOLD, _USUAL)
-
-
-def give_back_memory() -> None:
-    gc.collect()
-    _glibc("malloc_trim", 0)
-
-
-def _glibc(function: str, *arguments: int) -> None:
-    with contextlib.suppress(OSError, AttributeError):  # another C library: leave it alone
-        getattr(ctypes.CDLL("libc.so.6"), function)(*arguments)
+        glibc("mallopt", _MMAP_THRESHOLD, _USUAL)

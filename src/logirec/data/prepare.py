@@ -11,7 +11,7 @@ from logirec.data.catalog import Catalog, build_catalog, load_catalog
 from logirec.data.dataset import KIND, SCHEMA
 from logirec.data.demo_shop import DemoShop
 from logirec.data.interactions import write_interactions
-from logirec.data.memory import give_back_memory, hoarding_nothing
+from logirec.data.memory import hoarding_nothing
 from logirec.data.protocols import baskets, leak_free, paper, released
 from logirec.data.sources import READERS, locate, side_tables
 from logirec.data.staging import Staging
@@ -19,6 +19,7 @@ from logirec.data.store import Store
 from logirec.data.writer import DatasetWriter
 from logirec.errors import InputError, UsageError
 from logirec.folders import check_free, new_folder, sha256, write_manifest
+from logirec.memory import give_back_memory
 from logirec.progress import Progress
 
 

@@ -5,6 +5,8 @@ score(i | q, r) = -scale * divergence(i ; q) + bias[r, i]
                   (1) a product of 2D numbers   (2) the item's own               (3) the query's own
 
 (1) and (2) are made once for all items; (3) is the same for all items and only matters to the score's value.
+
+Where it pays, a scan reads the weights in bfloat16 and scores the items that can be among the best again.
 """
 
 from typing import NamedTuple
@@ -12,9 +14,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from logirec.logic.beta import Beta
-from logirec.logic.divergence import all_bits, query_features, query_offset
+from logirec.index.coarse import Coarse, pays
+from logirec.logic.beta import Beta, positive
+from logirec.logic.divergence import all_bits, item_features, query_features, query_offset
 from logirec.model.logirec import LogiRec
+from logirec.model.tensors import slices
 from logirec.relation import Relation
 
 
@@ -25,15 +29,33 @@ class Best(NamedTuple):
     scores: Tensor  # (B, K); -inf there
 
 
+class Scan(NamedTuple):
+    """All items, and the best of them; what a caller leaves out of these must leave enough of them."""
+
+    table: Tensor  # (B, N) scores, rounded where they are below the floor
+    rows: Tensor  # (B, K) best first, ties to the lower row
+    scores: Tensor  # (B, K)
+    floor: Tensor  # (B,) every item that scores more is among the rows
+
+
+SPARE = 4.0  # how much larger than any error seen the largest unseen one may be
+
+
 class ExactIndex:
-    def __init__(self, model: LogiRec) -> None:
+    def __init__(self, model: LogiRec, coarse: bool | None = None) -> None:
+        """`coarse`: whether to scan in bfloat16; None: where it is faster."""
         with torch.no_grad():
-            features = model.features()
             self.scale = 1.0 if model.log_scale is None else float(model.log_scale.exp())
-            self.weights = features.weights.mul_(-self.scale)  # (N, 2D)
-            offset = features.offset.mul_(-self.scale)
+            self.weights = torch.empty_like(model.raw_items)  # (N, 2D)
+            offset = self.weights.new_empty(model.items)
+            for part in slices(model.items):
+                features = item_features(positive(model.raw_items[part]))
+                self.weights[part] = features.weights.mul_(-self.scale)
+                offset[part] = features.offset.mul_(-self.scale)
             bias = torch.zeros(len(Relation), 1, device=offset.device) if model.bias is None else model.bias.detach()
             self.offsets = offset + bias  # (R, N)
+            coarse = pays(self.weights) if coarse is None else coarse
+            self.coarse = Coarse(self.weights, self.offsets) if coarse else None
 
     @property
     def items(self) -> int:
@@ -53,6 +75,21 @@ class ExactIndex:
             products = torch.einsum("bd,bmd->bm", query_features(queries), self.weights[rows])
         return products + self.offsets[relation][rows] - self.scale * query_offset(queries)[:, None]
 
+    @torch.no_grad()
+    def scan(self, queries: Beta, relation: Relation, depth: int) -> Scan:
+        depth = min(depth, self.items)
+        if self.coarse is None:
+            table = self.scores(queries, relation)
+            rows, scores = best_of(table, depth)
+            return Scan(table, rows, scores, _below(scores, self.items))
+        features, own = query_features(queries), self.scale * query_offset(queries)[:, None]
+        table = self.coarse.scores(features, relation).sub_(own)
+        rounded, rows = table.topk(depth, dim=1)
+        scores = self.scores_of(queries, relation, rows)
+        table.scatter_(1, rows, scores)
+        floor = _below(rounded, self.items) + SPARE * (scores - rounded).abs().amax(1)
+        return Scan(table, *_in_order(rows, scores), floor)
+
     def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
         """Ties go to the lower row. `forbidden` (B, N) or (N,) is never among the best."""
         return best_of(self.scores(queries, relation), top_k, forbidden)
@@ -64,9 +101,18 @@ def best_of(scores: Tensor, top_k: int, forbidden: Tensor | None = None) -> Best
         scores.masked_fill_(forbidden, -torch.inf)
     top_k = min(top_k, scores.shape[1])
     values, rows = scores.topk(top_k, dim=1)
-    # topk leaves open which of equal scores come first; among those it has taken, the lower row does.
-    order = torch.argsort(rows, dim=1)
-    values, rows = values.gather(1, order), rows.gather(1, order)
-    order = torch.argsort(values, dim=1, descending=True, stable=True)
-    values, rows = values.gather(1, order), rows.gather(1, order)
+    rows, values = _in_order(rows, values)
     return Best(rows.masked_fill(values == -torch.inf, -1), values)
+
+
+def _in_order(rows: Tensor, scores: Tensor) -> Best:
+    """Best first. topk leaves open which of equal scores come first; among those it has taken, the lower row does."""
+    order = torch.argsort(rows, dim=1)
+    rows, scores = rows.gather(1, order), scores.gather(1, order)
+    order = torch.argsort(scores, dim=1, descending=True, stable=True)
+    return Best(rows.gather(1, order), scores.gather(1, order))
+
+
+def _below(scores: Tensor, items: int) -> Tensor:
+    """The score that no item beyond these exceeds: the last of them, or nothing where they are all there is."""
+    return scores[:, -1] if scores.shape[1] < items else torch.full_like(scores[:, -1], -torch.inf)

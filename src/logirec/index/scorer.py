@@ -26,7 +26,7 @@ class Scorer:
     """Ranks through the index that serves: a batch of baskets costs one pass of the network and one matrix product."""
 
     def __init__(self, model: LogiRec) -> None:
-        self.model, self.index = model, ExactIndex(model)
+        self.model, self.index = model, ExactIndex(model, coarse=False)
 
     @torch.no_grad()
     def scores(self, baskets: Baskets) -> Tensor:

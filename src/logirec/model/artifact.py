@@ -29,7 +29,7 @@ from logirec.folders import new_folder, read_manifest, write_manifest
 from logirec.model.catalogue import Catalogue, KnownLinks
 from logirec.model.confidence import Curve
 from logirec.model.logirec import LogiRec
-from logirec.model.tensors import read_tensors, write_tensors
+from logirec.model.tensors import read_tensors, slices, write_tensors
 from logirec.relation import Relation
 from logirec.vocabulary import Vocabulary
 
@@ -62,17 +62,27 @@ class TrainedModel:
             catalogue = Catalogue.read(folder / ITEMS)
             links = _links(read_tensors(folder / "links.safetensors"), items)
             curves = {kind: Curve(fitted) for kind, fitted in _read(folder / "calibration.json").items()}
-            model = LogiRec(items, recipe.model)
-            model.load_state_dict(read_tensors(folder / "weights.safetensors"))
+            with torch.device("meta"):  # the file has the parameters
+                model = LogiRec(items, recipe.model, seed=None)
+            model.load_state_dict(read_tensors(folder / "weights.safetensors"), assign=True)
             if len(catalogue) != items:
                 raise ValueError(f"{items} items, but {len(catalogue)} in {ITEMS}")
-            if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+            if not all(_finite(weight) for weight in model.state_dict().values()):
                 raise ValueError("weights that are no numbers")
             metrics = _read(folder / "metrics.json")
         except (ValueError, KeyError, TypeError, RuntimeError, OSError, ValidationError, sqlite3.Error) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ArtifactError(f"{folder}: its parts do not fit together ({reason}); make it again") from error
         return cls(model.to(device), recipe, catalogue, links, curves, metrics, dataset_sha256)
+
+
+def _finite(weight: Tensor) -> bool:
+    """Looked at in parts: whether all of a large catalogue's weights are numbers is a large answer itself."""
+    return (
+        all(bool(weight[part].isfinite().all()) for part in slices(len(weight)))
+        if weight.ndim
+        else bool(weight.isfinite())
+    )
 
 
 def _links(tensors: dict[str, Tensor], items: int) -> dict[Relation, KnownLinks]:

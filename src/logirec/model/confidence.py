@@ -20,9 +20,9 @@ class Curve:
         if not len(self.at) or self.at.shape != self.values.shape or (np.diff(self.values) < 0).any():
             raise ValueError("a curve of confidence that does not rise")
 
-    def confidence(self, scores: Tensor, normaliser: Tensor) -> np.ndarray:
+    def confidence(self, scores: np.ndarray, normaliser: float) -> np.ndarray:
         """Scores (K,) of items; `normaliser` is logsumexp(temperature * scores) over all that could be shown."""
-        log_probability = (scores.double() * self.temperature - normaliser.double()).cpu().numpy()
+        log_probability = scores * self.temperature - normaliser
         found: np.ndarray = np.interp(log_probability, self.at, self.values)
         return found
 

@@ -12,6 +12,8 @@ from logirec.config import ModelConfig
 from logirec.logic.beta import Beta, positive, stack, within_range
 from logirec.logic.divergence import ItemFeatures, item_features
 from logirec.logic.operators import Intersection, Move, Projection, negation
+from logirec.model.context import Bag, Context, Hiding
+from logirec.model.tensors import slices
 from logirec.relation import Relation
 
 
@@ -38,16 +40,27 @@ class Asked(NamedTuple):
 
 
 class LogiRec(nn.Module):
-    def __init__(self, items: int, config: ModelConfig, seed: int = 0) -> None:
+    anchors: Tensor | None
+
+    def __init__(self, items: int, config: ModelConfig, seed: int | None = 0, bags: Sequence[Bag] = ()) -> None:
+        """With bags, what is asked about is seen in its context; without, as `settled` has left it.
+
+        `seed` None: parameters are not filled, since they will be loaded.
+        """
         super().__init__()
         self.config = config
         d = config.dims
         self.raw_items = nn.Parameter(torch.empty(items, 2 * d))
         self.project = Projection(d, config.width, config.layers, len(Relation), config.dropout)
         self.intersect = Intersection(d)
+        self.context = Context(items, d, bags) if config.context and bags else None
+        # Items as they are asked about, where that differs from how they are found.
+        settled = torch.zeros(items, 2 * d) if config.context and not bags else None
+        self.register_buffer("anchors", settled)
         self.bias = nn.Parameter(torch.empty(len(Relation), items)) if config.item_bias else None
         self.log_scale = nn.Parameter(torch.empty(())) if config.temperature else None
-        self.reset(seed)
+        if seed is not None:
+            self.reset(seed)
 
     @torch.no_grad()
     def reset(self, seed: int) -> None:
@@ -59,12 +72,16 @@ class LogiRec(nn.Module):
 
         fill(self.raw_items, self.config.item_spread)
         fill(self.project.relation, self.config.item_spread)
+        if self.context is not None:
+            fill(self.context.table, self.config.item_spread)
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 fan = sum(module.weight.shape)
                 fill(module.weight, (6 / fan) ** 0.5)  # Glorot
                 if module.bias is not None:
                     module.bias.zero_()
+        if self.anchors is not None:
+            self.anchors.copy_(self.raw_items)
         if self.bias is not None:
             self.bias.zero_()
         if self.log_scale is not None:
@@ -82,14 +99,36 @@ class LogiRec(nn.Module):
         return len(self.raw_items)
 
     def embed(self, rows: Tensor) -> Beta:
+        """Items as they are found."""
         return positive(embedding(rows, self.raw_items))
+
+    def anchor(self, rows: Tensor, hiding: Hiding | None = None, draws: Generator | None = None) -> Beta:
+        """Items as they are asked about: in their context, while training now and then by their context alone."""
+        if self.anchors is not None:
+            return positive(embedding(rows, self.anchors))
+        if self.context is None:
+            return self.embed(rows)
+        own = embedding(rows, self.raw_items)
+        if draws is not None and self.config.own_dropout:
+            own = own * torch.empty_like(own[..., :1]).bernoulli_(1 - self.config.own_dropout, generator=draws)
+        return positive(own + self.context(rows.flatten(), hiding).view(*rows.shape, -1))
+
+    @torch.no_grad()
+    def settled(self) -> dict[str, Tensor]:
+        """The parameters that are kept: contexts made once for all items, not what they were made of."""
+        weights = {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("context.")}
+        if self.context is None:
+            return weights
+        rows = torch.arange(self.items, device=self.raw_items.device)
+        contexts = [self.context(rows[part]) for part in slices(self.items)]
+        return {**weights, "anchors": self.raw_items + torch.cat(contexts)}
 
     # Queries ----------------------------------------------------------------------------------------------------
 
-    def ask(self, asked: Sequence[Asked], draws: Generator | None = None) -> list[Beta]:
-        """Queries of any shapes, in one pass of the projection. `draws` is given while training."""
+    def ask(self, asked: Sequence[Asked], draws: Generator | None = None, hiding: Hiding | None = None) -> list[Beta]:
+        """Queries of any shapes, in one pass of the projection. `draws` and `hiding` are given while training."""
         places = [a.members.numel() for a in asked]
-        items = self.embed(torch.cat([a.members.flatten() for a in asked]))
+        items = self.anchor(torch.cat([a.members.flatten() for a in asked]), hiding, draws)
         parts = map(Beta, items.alpha.split_with_sizes(places), items.beta.split_with_sizes(places))
         baskets = [Beta(*(p.view(*a.members.shape, -1) for p in part)) for a, part in zip(asked, parts, strict=True)]
         moves = [self.move(a, basket) for a, basket in zip(asked, baskets, strict=True)]

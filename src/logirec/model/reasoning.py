@@ -91,16 +91,20 @@ def _take(embeddings: Beta, places: list[int]) -> Beta:
 
 
 @torch.no_grad()
-def attention(model: LogiRec, rows: Sequence[int]) -> Tensor:
-    """(M,) how much of a set's query each member is, by the attention of the intersections; sums to 1."""
-    members = torch.tensor([list(rows)], device=model.raw_items.device)
-    basket = model.embed(members)
-    inside = model.intersect.weights(basket).mean(-1)[0]  # in the summary
-    if model.config.sets == "summary":
-        return inside
-    (moved,) = model.project([model.move(Asked(Shape.HIGH, members), basket)])
-    operands = Beta(*(part[None] for part in moved[0]))  # the summary, where there is one, then the members
-    weights = model.intersect.weights(operands).mean(-1)[0]
-    if model.config.sets == "members":
-        return weights
-    return weights[0] * inside + weights[1:]
+def attention(model: LogiRec, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
+    """How much of a set's query each member is, by the attention of the intersections; sums to 1."""
+    members, present = _padded([tuple(basket) for basket in baskets], model.raw_items.device)
+    basket = model.anchor(members)
+    weights = inside = model.intersect.weights(basket, present).mean(-1)  # (B, M) in the summary
+    if model.config.sets != "summary":
+        (moved,) = model.project([model.move(Asked(Shape.HIGH, members, present), basket)])
+        count, size = members.shape
+        if model.config.sets == "members":
+            operands = Beta(*(part.view(count, size, -1) for part in moved[0]))
+            weights = model.intersect.weights(operands, present).mean(-1)
+        else:
+            both = (torch.cat((p[:count, None], p[count:].view(count, size, -1)), dim=1) for p in moved[0])
+            there = torch.cat((present.new_ones(count, 1), present), dim=1)
+            weights = model.intersect.weights(Beta(*both), there).mean(-1)
+            weights = weights[:, :1] * inside + weights[:, 1:]
+    return [row[: len(basket)] for row, basket in zip(weights.tolist(), baskets, strict=True)]

@@ -1,5 +1,9 @@
-"""Named tensors in a file, with safetensors' errors as ours."""
+"""Named tensors in a file, with safetensors' errors as ours.
 
+What is read is mapped: a page of the file takes memory when it is looked at.
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -23,3 +27,9 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise ArtifactError(f"{path}: cannot be read ({error})") from error
+
+
+def slices(count: int, length: int = 8192) -> Iterator[slice]:
+    """Of something too large to be copied whole."""
+    for start in range(0, count, length):
+        yield slice(start, min(start + length, count))

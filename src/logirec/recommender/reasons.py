@@ -3,49 +3,72 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torch import Tensor
-
-from logirec.index.exact import best_of
-from logirec.model.reasoning import attention
+from logirec.model.reasoning import Meeting
 from logirec.query import Linked
 from logirec.recommender.answers import Because, Contribution, Negation, Removed
 from logirec.recommender.asking import Asked, Branch, without_item, without_operand
+from logirec.recommender.ranking import Ranked, Ranking
 from logirec.recommender.shelf import Shelf
 from logirec.relation import Relation
 
 
-class Ranked(NamedTuple):
-    row: int
-    branch: int  # the one that it is best in
-    score: float
-    confidence: float | None
+class _Case(NamedTuple):
+    """The recommendations of one branch, and the queries that are asked again for them."""
+
+    branch: Branch
+    mine: list[Ranked]
+    members: tuple[int, ...]  # that are left out in turn
+    negated: list[int]  # operands that are
+
+    @property
+    def others(self) -> list[Meeting]:
+        meeting = self.branch.meeting
+        return [without_item(meeting, m) for m in self.members] + [without_operand(meeting, at) for at in self.negated]
 
 
-def reasons(shelf: Shelf, asked: Asked, ranked: Sequence[Ranked]) -> dict[int, Because]:
-    """By row. Each other query is asked once for all recommendations of a branch."""
-    found: dict[int, Because] = {}
-    for at, branch in enumerate(asked.branches):
-        mine = [one for one in ranked if one.branch == at]
-        if mine:
-            found |= _of_branch(shelf, branch, mine)
+def reasons(shelf: Shelf, asked: Sequence[Asked], rankings: Sequence[Ranking]) -> list[dict[int, Because]]:
+    """Of each request, by row. All other queries of a batch go through the network together."""
+    cases = [_cases(one, ranking) for one, ranking in zip(asked, rankings, strict=True)]
+    flat = [case for some in cases for case in some]
+    again = iter(
+        shelf.scores_of(
+            [(other, case.branch.relation) for case in flat for other in case.others],
+            [[one.row for one in case.mine] for case in flat for _ in case.others],
+        )
+    )
+    looked = iter(shelf.attention([case.branch.basket for case in flat]))
+    found = []
+    for some in cases:
+        because: dict[int, Because] = {}
+        for case in some:
+            because |= _because(shelf, case, [next(again) for _ in case.others], next(looked))
+        found.append(because)
     return found
 
 
-def _of_branch(shelf: Shelf, branch: Branch, mine: Sequence[Ranked]) -> dict[int, Because]:
-    members = branch.basket if len(branch.basket) > 1 else ()  # without the only one, nothing would be asked
-    negated = [at for at, operand in enumerate(branch.meeting) if operand.negated]
-    others = [without_item(branch.meeting, member) for member in members]
-    others += [without_operand(branch.meeting, at) for at in negated]
-    rows = [one.row for one in mine]
-    again = shelf.scores_of(others, branch.relation, rows).T.tolist() if others else [[]] * len(mine)
-    looked = attention(shelf.model, branch.basket).tolist() if members else [1.0]
+def _cases(asked: Asked, ranking: Ranking) -> list[_Case]:
+    cases = []
+    for at, branch in enumerate(asked.branches):
+        mine = [one for one in ranking.best if one.branch == at]
+        if mine and asked.request.explain:
+            members = branch.basket if len(branch.basket) > 1 else ()  # without the only one, nothing would be asked
+            cases.append(
+                _Case(branch, mine, members, [n for n, operand in enumerate(branch.meeting) if operand.negated])
+            )
+    return cases
+
+
+def _because(
+    shelf: Shelf, case: _Case, again: Sequence[Sequence[float]], looked: Sequence[float]
+) -> dict[int, Because]:
+    """`again`: by query, the scores of the case's recommendations."""
     found = {}
-    for one, scores in zip(mine, again, strict=True):
-        changes = [one.score - score for score in scores]
-        losses: list[float | None] = list(changes[: len(members)]) or [None]
-        words = (branch.words[at] for at in negated)
-        negations = tuple(Negation(*pair) for pair in zip(words, changes[len(members) :], strict=True))
-        found[one.row] = Because(_contributions(shelf, branch.basket, one.row, losses, looked), negations)
+    for at, one in enumerate(case.mine):
+        changes = [one.score - scores[at] for scores in again]
+        losses: list[float | None] = list(changes[: len(case.members)]) or [None]
+        words = (case.branch.words[n] for n in case.negated)
+        negations = tuple(Negation(*pair) for pair in zip(words, changes[len(case.members) :], strict=True))
+        found[one.row] = Because(_contributions(shelf, case.branch.basket, one.row, losses, looked), negations)
     return found
 
 
@@ -66,31 +89,13 @@ def shares(losses: Sequence[float | None], looked: Sequence[float]) -> list[floa
     return [gain / total for gain in gains] if total > 0 else list(looked)
 
 
-def removed(
-    shelf: Shelf, asked: Asked, scores: Sequence[Tensor], banned: Tensor, ranked: Sequence[Ranked]
-) -> tuple[Removed, ...]:
-    """What would have been among the best: known substitutes that were ruled out, and what the NOTs moved down.
-
-    `scores` are those of the branches, `banned` is what could not be recommended whatever the NOTs say.
-    """
-    top_k, substitutes = asked.request.top_k, shelf.substitutes(asked.basket)
-    shown = {one.row for one in ranked}
-    found: dict[int, Removed] = {}
-    banned = banned.clone()
-    if asked.request.without_substitutes:
-        for table in scores:
-            for row in best_of(table[None].clone(), top_k, banned).rows[0].tolist():
-                if row in substitutes and row not in shown:
-                    of = Linked(Relation.CO_VIEW, (shelf.vocabulary.item_ids[substitutes[row]],))
-                    found[row] = _removed(shelf, row, f"~{of}", known=True)
-        banned[list(substitutes)] = True
-    for branch in asked.branches:
-        for at in (at for at, operand in enumerate(branch.meeting) if operand.negated):
-            table = shelf.scores([without_operand(branch.meeting, at)], [branch.relation])
-            for row in best_of(table, top_k, banned).rows[0].tolist():
-                if row >= 0 and row not in shown and row not in found:
-                    found[row] = _removed(shelf, row, branch.words[at], known=False)
-    return tuple(found.values())
+def removed(shelf: Shelf, ranking: Ranking) -> tuple[Removed, ...]:
+    """What would have been among the best: known substitutes that were ruled out, and what the NOTs moved down."""
+    found = []
+    for row, instead_of in ranking.ruled_out.items():
+        of = Linked(Relation.CO_VIEW, (shelf.vocabulary.item_ids[instead_of],))
+        found.append(_removed(shelf, row, f"~{of}", known=True))
+    return (*found, *(_removed(shelf, row, by, known=False) for row, by in ranking.moved_out))
 
 
 def _removed(shelf: Shelf, row: int, by: str, known: bool) -> Removed:

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from logirec.index.exact import ExactIndex
-from logirec.logic.beta import Beta
+from logirec.index.exact import Best, ExactIndex, Scan
+from logirec.logic.beta import Beta, positive
+from logirec.memory import give_back_memory, page_out
 from logirec.model.artifact import TrainedModel
-from logirec.model.confidence import Curve
-from logirec.model.reasoning import Meeting, embed_queries
+from logirec.model.confidence import Curve, uncertainty
+from logirec.model.reasoning import Meeting, attention, embed_queries
+from logirec.model.tensors import slices
 from logirec.relation import Relation
 
 
@@ -22,30 +24,61 @@ class Shelf:
         self.device = self.index.weights.device
         self.bought = trained.links[Relation.CO_PURCHASE]
         self.bought_by = self.bought.reversed(self.items)
+        self.uncertainty: list[float] = []
+        for part in slices(self.items):
+            self.uncertainty += uncertainty(positive(trained.model.raw_items[part])).tolist()
+        raw = trained.model.raw_items
+        if self.device.type == "cpu":
+            page_out(raw.data_ptr(), raw.nbytes)  # the index has what was needed of it
         views = trained.links[Relation.CO_VIEW]
         self.viewed = (views, views.reversed(self.items))
+        give_back_memory()
 
     def rows(self, item_ids: Iterable[str]) -> tuple[int, ...]:
         return tuple(self.vocabulary.rows(list(item_ids)).tolist())
 
-    def scores(self, meetings: Sequence[Meeting], relations: Sequence[Relation]) -> Tensor:
-        """(B, N): all items for each query."""
+    def scan(self, meetings: Sequence[Meeting], relations: Sequence[Relation], depth: int) -> Scan:
+        """All items for each query, and its best."""
         queries = embed_queries(self.model, meetings)
-        table = self.index.weights.new_empty(len(meetings), self.items)
-        for relation in set(relations):
+        order: list[int] = []
+        scans = []
+        for relation in sorted(set(relations)):
             mine = [at for at, found in enumerate(relations) if found == relation]
-            table[mine] = self.index.scores(Beta(*(part[mine] for part in queries)), relation)
-        return table
+            scans.append(self.index.scan(Beta(*(part[mine] for part in queries)), relation, depth))
+            order += mine
+        if len(scans) == 1:
+            return scans[0]
+        back = torch.tensor(order, device=self.device).argsort()
+        return Scan(*(torch.cat(parts)[back] for parts in zip(*scans, strict=True)))
 
-    def scores_of(self, meetings: Sequence[Meeting], relation: Relation, rows: Sequence[int]) -> Tensor:
-        """(B, K): the same few items for each query."""
-        queries = embed_queries(self.model, meetings)
-        wanted = torch.tensor(rows, device=self.device).expand(len(meetings), len(rows))
-        return self.index.scores_of(queries, relation, wanted)
+    def search(self, meeting: Meeting, relation: Relation, top_k: int, forbidden: Tensor) -> Best:
+        return self.index.search(embed_queries(self.model, [meeting]), relation, top_k, forbidden.to(self.device))
+
+    def scores_of(self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]) -> list[list[float]]:
+        """For each query the scores of its own items."""
+        if not asked:
+            return []
+        most = max(map(len, rows))
+        wanted = torch.tensor([[*some, *[0] * (most - len(some))] for some in rows], device=self.device)
+        queries = embed_queries(self.model, [meeting for meeting, _ in asked])
+        table = self.index.weights.new_empty(wanted.shape)
+        for relation in {relation for _, relation in asked}:
+            mine = [at for at, (_, own) in enumerate(asked) if own == relation]
+            table[mine] = self.index.scores_of(Beta(*(part[mine] for part in queries)), relation, wanted[mine])
+        return table.tolist()
+
+    def attention(self, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
+        """How much the model looked at each item of each basket."""
+        sets = [basket for basket in baskets if len(basket) > 1]
+        found = iter(attention(self.model, sets) if sets else ())
+        return [next(found) if len(basket) > 1 else [1.0] for basket in baskets]
 
     def substitutes(self, basket: Iterable[int]) -> dict[int, int]:
         """Known substitutes of the basket -> the item that each is viewed with."""
         return {int(other): row for row in basket for links in self.viewed for other in links.of(row)}
+
+    def in_categories(self, names: Iterable[str]) -> set[int]:
+        return {row for name in names for row in self.catalogue.rows_of_category.get(name, ())}
 
     def bought_with_all(self, basket: Sequence[int]) -> set[int]:
         """What is known to be bought with every item of the basket."""

@@ -13,6 +13,7 @@ from torch.nn.functional import logsigmoid
 
 from logirec.logic.beta import Beta
 from logirec.logic.divergence import ItemFeatures, all_pairs, pairwise
+from logirec.model.context import Hiding
 from logirec.model.logirec import LogiRec
 from logirec.training.batches import Batch
 
@@ -43,9 +44,19 @@ def draw_candidates(model: LogiRec, most: int, draws: Generator) -> Candidates:
     return Candidates(rows, model.features(rows))
 
 
-def score(model: LogiRec, batches: list[Batch], candidates: Candidates, draws: Generator | None) -> list[Scored]:
+def new_hiding(share: float, draws: Generator) -> Hiding:
+    return Hiding(torch.randint(2**62, (1,), generator=draws, device=draws.device), share)
+
+
+def score(
+    model: LogiRec,
+    batches: list[Batch],
+    candidates: Candidates,
+    draws: Generator | None,
+    hiding: Hiding | None = None,
+) -> list[Scored]:
     """All batches in one pass of the network and one matrix product."""
-    queries = model.ask([batch.asked for batch in batches], draws)
+    queries = model.ask([batch.asked for batch in batches], draws, hiding)
     together = Beta(*(torch.cat(parts) for parts in zip(*queries, strict=True)))
     divergence = all_pairs(together, candidates.features).split_with_sizes([len(batch.queries) for batch in batches])
     return [
@@ -54,25 +65,45 @@ def score(model: LogiRec, batches: list[Batch], candidates: Candidates, draws: G
     ]
 
 
-def softmax_loss(model: LogiRec, scored: Scored, draws: Generator) -> Tensor:
-    """Minus the mean log-probability of a query's answers, weighted by the root of their number."""
+def softmax_loss(model: LogiRec, scored: Scored, draws: Generator, hiding: Hiding | None = None) -> Tensor:
+    """Minus the mean log-probability of a query's answers, weighted by the root of their number.
+
+    Where links are hidden, the answers with a hidden link are asked for; the others are known, as in evaluation.
+    """
     batch, scores, rows = scored.batch, scored.scores, scored.candidates.rows
     table = batch.table
     if rows is None:
         targets = table.answers.of(batch.queries, table.answers.longest, draws)
+        wanted = targets.real
         chosen = scores.gather(1, targets.rows)
+        if hiding is not None:
+            hidden = _hidden(hiding, batch, targets.rows)
+            wanted = wanted & hidden
+            known = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, targets.rows, ~hidden)
+            scores = scores.masked_fill(known, -torch.inf)
         total = scores.logsumexp(1)
     else:
         targets = table.answers.of(batch.queries, MOST_DRAWN_TARGETS, draws)
+        wanted = targets.real if hiding is None else targets.real & _hidden(hiding, batch, targets.rows)
         chosen = _own_scores(model, scored, targets.rows)
         # Each drawn item stands for N / C of the catalogue; answers stand for themselves.
         wrong = scores.masked_fill(table.are_answers(batch.queries, rows.expand_as(scores)), -torch.inf)
         others = wrong.logsumexp(1) + math.log(model.items / len(rows))
-        total = torch.logaddexp(others, chosen.masked_fill(~targets.real, -torch.inf).logsumexp(1))
-    real = targets.real.to(chosen.dtype)
-    log_probability = ((chosen - total[:, None]) * real).sum(1) / real.sum(1)
-    weight = targets.counts.clamp(max=MOST_WEIGHT).to(chosen.dtype).sqrt()
-    return -(log_probability * weight).sum() / weight.sum()
+        total = torch.logaddexp(others, chosen.masked_fill(~wanted, -torch.inf).logsumexp(1))
+    real = wanted.to(chosen.dtype)
+    counts = targets.counts if hiding is None else wanted.sum(1)
+    log_probability = ((chosen - total[:, None]) * real).sum(1) / real.sum(1).clamp(min=1)
+    weight = counts.clamp(max=MOST_WEIGHT).to(chosen.dtype).sqrt()
+    return -(log_probability * weight).sum() / weight.sum().clamp(min=1)
+
+
+def _hidden(hiding: Hiding, batch: Batch, rows: Tensor) -> Tensor:
+    """Which answers (B, K) have a hidden link from a member of their basket."""
+    asked = batch.asked
+    hidden = hiding.hides(asked.shape.relation, asked.members[:, :, None], rows[:, None])
+    if asked.present is not None:
+        hidden = hidden & asked.present[:, :, None]
+    return hidden.any(1)
 
 
 def log_sigmoid_loss(model: LogiRec, scored: Scored, draws: Generator, *, gamma: float, negatives: int) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from logirec.config import TrainConfig
 from logirec.model.logirec import LogiRec
 from logirec.training.batches import QueryTable
-from logirec.training.losses import draw_candidates, log_sigmoid_loss, score, softmax_loss
+from logirec.training.losses import draw_candidates, log_sigmoid_loss, new_hiding, score, softmax_loss
 
 EAGER_STEPS = 3  # before the graph is captured: libraries make their handles, the optimiser its state
 
@@ -31,11 +31,12 @@ class Part:
 
 def step_loss(model: LogiRec, parts: list[Part], config: TrainConfig, draws: Generator) -> Tensor:
     batches = [part.table.draw(part.count, draws) for part in parts]
+    hiding = new_hiding(config.hidden, draws) if model.context is not None else None
     candidates = draw_candidates(model, config.candidates, draws)
     losses = []
-    for part, scored in zip(parts, score(model, batches, candidates, draws), strict=True):
+    for part, scored in zip(parts, score(model, batches, candidates, draws, hiding), strict=True):
         if config.loss == "softmax":
-            loss = softmax_loss(model, scored, draws)
+            loss = softmax_loss(model, scored, draws, hiding)
         else:
             loss = log_sigmoid_loss(model, scored, draws, gamma=config.gamma, negatives=config.negatives)
         losses.append(part.weight * loss)
@@ -64,7 +65,7 @@ class Stepper:
         self.mean = [p.detach().clone() for p in model.parameters()] if config.average else []
         self.towards = torch.zeros((), device=self.device)  # how far the mean goes towards the weights in this step
         self.loss_sum = torch.zeros((), device=self.device, dtype=torch.float64)
-        items = [model.raw_items]
+        items = [model.raw_items] if model.context is None else [model.raw_items, model.context.table]
         small = [p for p in model.parameters() if p.ndim < 2 or p is model.bias]
         large = [p for p in model.parameters() if all(p is not q for q in items + small)]
         self.optimizer = torch.optim.AdamW(

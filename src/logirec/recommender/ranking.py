@@ -1,0 +1,203 @@
+"""The best items of a batch of requests, from one scan of the catalogue."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logirec.index.exact import Scan
+from logirec.model.reasoning import Meeting
+from logirec.recommender.asking import Asked, Branch, without_operand
+from logirec.recommender.shelf import Shelf
+from logirec.relation import Relation
+
+SPARE = 128  # items scored beside the wanted ones: what is ruled out comes off these
+
+
+class Ranked(NamedTuple):
+    row: int
+    branch: int  # the one that it is best in
+    score: float
+    confidence: float | None
+
+
+class Ranking(NamedTuple):
+    """Of one request."""
+
+    best: list[Ranked]
+    ruled_out: dict[int, int]  # known substitutes that would have been among the best -> the item they stand in for
+    moved_out: list[tuple[int, str]]  # what would have been among the best but for a NOT, and that NOT
+
+
+class Line(NamedTuple):
+    """One query of the scan."""
+
+    asked: Asked
+    branch: Branch
+    meeting: Meeting
+    dropped: int | None  # the operand that is left out, to see what it moved
+
+    @property
+    def relation(self) -> Relation:
+        return self.branch.relation
+
+
+class Rules:
+    """What one request rules out."""
+
+    def __init__(self, asked: Asked, shelf: Shelf) -> None:
+        request = asked.request
+        self.rows = {*asked.named, *shelf.rows(item_id for item_id in request.exclude if item_id in shelf.vocabulary)}
+        self.substitutes = shelf.substitutes(asked.basket)
+        self.hidden = self.substitutes if request.without_substitutes else {}
+        self.allowed = None if request.categories is None else shelf.in_categories(request.categories)
+
+    def forbids(self, row: int, hiding: bool = True) -> bool:
+        """`hiding`: with known substitutes."""
+        outside = self.allowed is not None and row not in self.allowed
+        return outside or row in self.rows or (hiding and row in self.hidden)
+
+    def forbidden(self, items: int, hiding: bool = True) -> Tensor:
+        """(N,) the same for all rows at once."""
+        if self.allowed is None:
+            found = torch.zeros(items, dtype=torch.bool)
+        else:
+            found = torch.ones(items, dtype=torch.bool)
+            found[list(self.allowed)] = False
+        found[[*self.rows, *(self.hidden if hiding else ())]] = True
+        return found
+
+
+def rank(asked: Sequence[Asked], shelf: Shelf) -> list[Ranking]:
+    lines = [line for one in asked for line in _lines(one)]
+    depth = max(one.request.top_k for one in asked) + SPARE
+    scan = shelf.scan([line.meeting for line in lines], [line.relation for line in lines], depth)
+    hunt = _Hunt(shelf, lines, scan)
+    found, at = [], 0
+    for one in asked:
+        count = len(_lines(one))
+        found.append(_ranking(one, hunt, range(at, at + count)))
+        at += count
+    return found
+
+
+class Standing(NamedTuple):
+    score: float
+    confidence: float | None
+
+
+def standings(asked: Sequence[Asked], targets: Sequence[int], shelf: Shelf) -> list[Standing]:
+    """How each request's first branch has one item, whatever is ruled out."""
+    lines = [Line(one, one.branches[0], one.branches[0].meeting, None) for one in asked]
+    hunt = _Hunt(shelf, lines, shelf.scan([line.meeting for line in lines], [line.relation for line in lines], SPARE))
+    scores = shelf.scores_of([(line.meeting, line.relation) for line in lines], [[row] for row in targets])
+    found = []
+    for at, (row, score) in enumerate(zip(targets, scores, strict=True)):
+        (confidence,) = hunt.confidences(at, [row], score)
+        found.append(Standing(score[0], confidence))
+    return found
+
+
+def _lines(asked: Asked) -> list[Line]:
+    """Each branch; and, where reasons are asked for, each without each of its NOTs."""
+    lines = [Line(asked, branch, branch.meeting, None) for branch in asked.branches]
+    if asked.request.explain:
+        for branch in asked.branches:
+            negated = (at for at, operand in enumerate(branch.meeting) if operand.negated)
+            lines += [Line(asked, branch, without_operand(branch.meeting, at), at) for at in negated]
+    return lines
+
+
+class _Hunt:
+    """The lines of a batch with what the scan has found."""
+
+    def __init__(self, shelf: Shelf, lines: Sequence[Line], scan: Scan) -> None:
+        self.shelf, self.lines, self.scan = shelf, lines, scan
+        self.rows, self.scores, self.floors = scan.rows.tolist(), scan.scores.tolist(), scan.floor.tolist()
+        self.known = [shelf.bought_with_all(line.branch.basket) if line.dropped is None else set() for line in lines]
+        self.normalisers = self._normalisers()
+
+    def _normalisers(self) -> list[float]:
+        """As on validation, what is named or known takes no probability from the rest."""
+        curves = [self.shelf.curve(line.branch.basket) if line.dropped is None else None for line in self.lines]
+        mine = [at for at, curve in enumerate(curves) if curve is not None]
+        if not mine:
+            return [0.0] * len(self.lines)
+        out = [[*self.lines[at].asked.named, *self.known[at]] for at in mine]
+        owners = torch.from_numpy(np.repeat(mine, [len(rows) for rows in out]))
+        rows = torch.tensor([row for some in out for row in some], dtype=torch.int64)
+        table = self.scan.table
+        kept = table[owners, rows]
+        table[owners, rows] = -torch.inf
+        temperatures = torch.tensor([0.0 if curve is None else curve.temperature for curve in curves]).to(table)
+        found = _log_sum(table, temperatures)
+        table[owners, rows] = kept
+        return found.tolist()
+
+    def best(self, line: int, rules: Rules, hiding: bool = True) -> list[tuple[int, float]]:
+        """From what the scan has brought up; where too much of that is ruled out, from the whole catalogue."""
+        found: list[tuple[int, float]] = []
+        floor, top_k = self.floors[line], self.lines[line].asked.request.top_k
+        for row, score in zip(self.rows[line], self.scores[line], strict=True):
+            if score <= floor:
+                break
+            if not rules.forbids(row, hiding):
+                found.append((row, score))
+                if len(found) == top_k:
+                    return found
+        if floor == -torch.inf:  # there are no others
+            return found
+        meeting, relation = self.lines[line].meeting, self.lines[line].relation
+        best = self.shelf.search(meeting, relation, top_k, rules.forbidden(self.shelf.items, hiding))
+        pairs = zip(best.rows[0].tolist(), best.scores[0].tolist(), strict=True)
+        return [(row, score) for row, score in pairs if row >= 0]
+
+    def confidences(self, line: int, rows: Sequence[int], scores: Sequence[float]) -> Iterable[float | None]:
+        """What is known to be bought with all of the basket is a complement; of the rest, what validation taught."""
+        curve = self.shelf.curve(self.lines[line].branch.basket)
+        if curve is None:
+            return [None] * len(rows)
+        learnt = curve.confidence(np.array(scores), self.normalisers[line]).tolist()
+        return [1.0 if row in self.known[line] else sure for row, sure in zip(rows, learnt, strict=True)]
+
+
+def _log_sum(table: Tensor, temperatures: Tensor) -> Tensor:
+    """(B,) logsumexp(temperature * scores), row by row: a copy of the table would cost more than the sums."""
+    found = torch.empty(len(table), dtype=torch.float64)
+    for at, (row, temperature) in enumerate(zip(table, temperatures, strict=True)):
+        most = row.max()
+        total = (row - most).mul_(temperature).exp_().sum(dtype=torch.float64) if temperature else 1.0
+        found[at] = temperature * most + np.log(float(total))
+    return found
+
+
+def _ranking(asked: Asked, hunt: _Hunt, lines: range) -> Ranking:
+    request, rules = asked.request, Rules(asked, hunt.shelf)
+    best: dict[int, Ranked] = {}
+    ruled_out: dict[int, int] = {}
+    for branch, line in enumerate(lines[: len(asked.branches)]):
+        picked = hunt.best(line, rules)
+        rows, scores = [row for row, _ in picked], [score for _, score in picked]
+        confidences = hunt.confidences(line, rows, scores)
+        for ranked in map(Ranked, rows, [branch] * len(rows), scores, confidences):
+            if ranked.row not in best or (ranked.confidence or 0) > (best[ranked.row].confidence or 0):
+                best[ranked.row] = ranked
+        if request.explain and rules.hidden:
+            for row, _ in hunt.best(line, rules, hiding=False):
+                if row in rules.hidden:
+                    ruled_out[row] = rules.hidden[row]
+    shown = list(best.values())
+    if len(asked.branches) > 1:  # each item as the branch has it that is surest of it
+        shown = sorted(shown, key=lambda one: (-(one.confidence or 0), -one.score, one.row))[: request.top_k]
+    gone = {one.row for one in shown} | ruled_out.keys()
+    moved_out = []
+    for line in lines[len(asked.branches) :]:
+        dropped = hunt.lines[line].dropped
+        assert dropped is not None  # noqa: S101  these lines are without an operand
+        for row, _ in hunt.best(line, rules):
+            if row not in gone:
+                gone.add(row)
+                moved_out.append((row, hunt.lines[line].branch.words[dropped]))
+    return Ranking(shown, ruled_out, moved_out)
