@@ -29,6 +29,7 @@ from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.evaluation.ranks import Scores
 from logirec.folders import MANIFEST, check_free, sha256, write_aside
+from logirec.index import approximate
 from logirec.index.scorer import Scorer
 from logirec.model import artifact
 from logirec.model.card import model_card
@@ -60,6 +61,7 @@ class RunOptions:
     force: bool = False
     checkpoint_seconds: float = 60.0
     tensorboard: bool = False
+    ann: bool = False  # also build the approximate index
 
 
 def train(
@@ -111,6 +113,11 @@ def train(
     }
     beside = [folder / RUN, folder / HISTORY]
     beside += _draw(outcome.state.history, trust, folder)
+    if options.ann:
+        with progress.task("building the approximate index"):
+            metrics["approximate"] = _approximate(stepper.model, folder, recipe.seed)
+        if "refused" not in metrics["approximate"]:
+            beside += [folder / approximate.FILE, folder / approximate.SETTINGS]
     parts = artifact.Parts(
         weights=stepper.model.settled(),
         recipe=recipe,
@@ -126,6 +133,14 @@ def train(
     )
     artifact.save(out, parts, force=options.force or options.resume)
     return metrics
+
+
+def _approximate(model: LogiRec, folder: Path, seed: int) -> dict[str, Any]:
+    """A model that is no good for it is a model all the same."""
+    try:
+        return approximate.build(model, folder, seed)
+    except InputError as error:
+        return {"refused": str(error)}
 
 
 def _reliability(calibration: dict[str, Any], scores: Scores, dataset: Dataset) -> dict[str, Any]:

@@ -16,6 +16,7 @@ def command(
     substitutes: bool = typer.Option(False, "--substitutes", help="Known substitutes of the basket may appear too."),
     exclude: list[str] = typer.Option([], "--exclude", help="An item that must not appear. May be repeated."),
     category: list[str] = typer.Option([], "--category", help="Only items of this category. May be repeated."),
+    approximate: bool = typer.Option(False, "--approximate", help="By the approximate index (train --ann)."),
     interactive: bool = typer.Option(False, "--interactive", help="Fill a basket by titles, with Tab."),
     json: bool = options.JSON,
 ) -> None:
@@ -35,7 +36,8 @@ def command(
     from logirec.recommender.recommender import Recommender
 
     asked = None if query is None else parse(query)
-    answer = Recommender.load(model).recommend(basket, top_k, asked, not substitutes, exclude, category or None)
+    recommender = Recommender.load(model, approximate=approximate)
+    answer = recommender.recommend(basket, top_k, asked, not substitutes, exclude, category or None)
     if json:
         options.print_json(asdict(answer))
     else:

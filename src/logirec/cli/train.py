@@ -29,6 +29,7 @@ def command(
     force: bool = typer.Option(False, "--force", help="Replace a model or run that is there already."),
     checkpoint_seconds: float = typer.Option(60.0, "--checkpoint-seconds", min=0, help="Time between checkpoints."),
     tensorboard: bool = typer.Option(False, "--tensorboard", help="Also write curves for TensorBoard."),
+    ann: bool = typer.Option(False, "--ann", help="Also build an approximate index, for millions of items."),
     json: bool = options.JSON,
     quiet: bool = options.QUIET,
 ) -> None:
@@ -43,7 +44,7 @@ def command(
     from logirec.fit import RunOptions, train
     from logirec.progress import for_terminal
 
-    run = RunOptions(device, resume, force, checkpoint_seconds, tensorboard)
+    run = RunOptions(device, resume, force, checkpoint_seconds, tensorboard, ann)
     metrics = train(Dataset.load(dataset), out, chosen, run, for_terminal(quiet))
     if json:
         options.print_json(metrics)

@@ -31,10 +31,10 @@ class Coarse:
             sums[part] = centred.sum(1)
         self.offsets = offsets + sums  # (R, N)
 
-    def scores(self, features: Tensor, relation: int) -> Tensor:
-        """(B, N) for queries (B, 2D), up to rounding and to what is the query's own."""
+    def products(self, features: Tensor) -> Tensor:
+        """(B, N) for queries (B, 2D), up to rounding; the items' own part of it is in the offsets."""
         table = ((features - 1).bfloat16() @ self.weights.T).float()
-        return table.add_(self.offsets[relation]).add_((features @ self.mean)[:, None])
+        return table.add_((features @ self.mean)[:, None])
 
 
 def pays(weights: Tensor) -> bool:

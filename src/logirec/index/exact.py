@@ -9,34 +9,18 @@ score(i | q, r) = -scale * divergence(i ; q) + bias[r, i]
 Where it pays, a scan reads the weights in bfloat16 and scores the items that can be among the best again.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from logirec.index.coarse import Coarse, pays
+from logirec.index.scan import Best, Scan, WholeScan, in_order
 from logirec.logic.beta import Beta, positive
 from logirec.logic.divergence import all_bits, item_features, query_features, query_offset
 from logirec.model.logirec import LogiRec
 from logirec.model.tensors import slices
 from logirec.relation import Relation
-
-
-class Best(NamedTuple):
-    """The best items of each query, best first."""
-
-    rows: Tensor  # (B, K); -1 where no more items are allowed
-    scores: Tensor  # (B, K); -inf there
-
-
-class Scan(NamedTuple):
-    """All items, and the best of them; what a caller leaves out of these must leave enough of them."""
-
-    table: Tensor  # (B, N) scores, rounded where they are below the floor
-    rows: Tensor  # (B, K) best first, ties to the lower row
-    scores: Tensor  # (B, K)
-    floor: Tensor  # (B,) every item that scores more is among the rows
-
 
 SPARE = 4.0  # how much larger than any error seen the largest unseen one may be
 
@@ -62,33 +46,35 @@ class ExactIndex:
         return len(self.weights)
 
     @torch.no_grad()
-    def scores(self, queries: Beta, relation: Relation) -> Tensor:
-        """(B, N), higher is better."""
+    def scores(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Tensor:
+        """(B, N), higher is better. The relation is that of all queries or of each."""
         with all_bits():
-            table = torch.addmm(self.offsets[relation], query_features(queries), self.weights.T)
+            table = torch.addmm(_of(self.offsets, relation), query_features(queries), self.weights.T)
         return table.sub_(self.scale * query_offset(queries)[:, None])
 
     @torch.no_grad()
-    def scores_of(self, queries: Beta, relation: Relation, rows: Tensor) -> Tensor:
+    def scores_of(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Tensor:
         """(B, M): of each query's own items (B, M) only."""
         with all_bits():
             products = torch.einsum("bd,bmd->bm", query_features(queries), self.weights[rows])
-        return products + self.offsets[relation][rows] - self.scale * query_offset(queries)[:, None]
+        offsets = _of(self.offsets, relation)
+        offsets = offsets[rows] if offsets.ndim == 1 else offsets.gather(1, rows)
+        return products + offsets - self.scale * query_offset(queries)[:, None]
 
     @torch.no_grad()
-    def scan(self, queries: Beta, relation: Relation, depth: int) -> Scan:
+    def scan(self, queries: Beta, relation: Relation | Sequence[Relation], depth: int) -> Scan:
         depth = min(depth, self.items)
         if self.coarse is None:
             table = self.scores(queries, relation)
             rows, scores = best_of(table, depth)
-            return Scan(table, rows, scores, _below(scores, self.items))
+            return WholeScan(rows, scores, _below(scores, self.items), table)
         features, own = query_features(queries), self.scale * query_offset(queries)[:, None]
-        table = self.coarse.scores(features, relation).sub_(own)
+        table = self.coarse.products(features).add_(_of(self.coarse.offsets, relation)).sub_(own)
         rounded, rows = table.topk(depth, dim=1)
         scores = self.scores_of(queries, relation, rows)
         table.scatter_(1, rows, scores)
         floor = _below(rounded, self.items) + SPARE * (scores - rounded).abs().amax(1)
-        return Scan(table, *_in_order(rows, scores), floor)
+        return WholeScan(*in_order(rows, scores), floor, table)
 
     def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
         """Ties go to the lower row. `forbidden` (B, N) or (N,) is never among the best."""
@@ -99,18 +85,16 @@ def best_of(scores: Tensor, top_k: int, forbidden: Tensor | None = None) -> Best
     """The best of a table (B, N), which is changed where something is forbidden."""
     if forbidden is not None:
         scores.masked_fill_(forbidden, -torch.inf)
-    top_k = min(top_k, scores.shape[1])
-    values, rows = scores.topk(top_k, dim=1)
-    rows, values = _in_order(rows, values)
+    values, rows = scores.topk(min(top_k, scores.shape[1]), dim=1)
+    rows, values = in_order(rows, values)  # topk leaves open which of equal scores come first
     return Best(rows.masked_fill(values == -torch.inf, -1), values)
 
 
-def _in_order(rows: Tensor, scores: Tensor) -> Best:
-    """Best first. topk leaves open which of equal scores come first; among those it has taken, the lower row does."""
-    order = torch.argsort(rows, dim=1)
-    rows, scores = rows.gather(1, order), scores.gather(1, order)
-    order = torch.argsort(scores, dim=1, descending=True, stable=True)
-    return Best(rows.gather(1, order), scores.gather(1, order))
+def _of(offsets: Tensor, relation: Relation | Sequence[Relation]) -> Tensor:
+    """(N,) where all queries have the same relation, else (B, N)."""
+    if isinstance(relation, Relation):
+        return offsets[relation]
+    return offsets[relation[0]] if len(set(relation)) == 1 else offsets[[int(own) for own in relation]]
 
 
 def _below(scores: Tensor, items: int) -> Tensor:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logirec.index.exact import Scan
+from logirec.index.scan import Scan
 from logirec.model.reasoning import Meeting
 from logirec.recommender.asking import Asked, Branch, without_operand
 from logirec.recommender.shelf import Shelf
@@ -121,20 +121,12 @@ class _Hunt:
 
     def _normalisers(self) -> list[float]:
         """As on validation, what is named or known takes no probability from the rest."""
-        curves = [self.shelf.curve(line.branch.basket) if line.dropped is None else None for line in self.lines]
-        mine = [at for at, curve in enumerate(curves) if curve is not None]
-        if not mine:
-            return [0.0] * len(self.lines)
-        out = [[*self.lines[at].asked.named, *self.known[at]] for at in mine]
-        owners = torch.from_numpy(np.repeat(mine, [len(rows) for rows in out]))
-        rows = torch.tensor([row for some in out for row in some], dtype=torch.int64)
-        table = self.scan.table
-        kept = table[owners, rows]
-        table[owners, rows] = -torch.inf
-        temperatures = torch.tensor([0.0 if curve is None else curve.temperature for curve in curves]).to(table)
-        found = _log_sum(table, temperatures)
-        table[owners, rows] = kept
-        return found.tolist()
+        temperatures, without = [], []
+        for line, known in zip(self.lines, self.known, strict=True):
+            curve = None if line.dropped is not None else self.shelf.curve(line.branch.basket)
+            temperatures.append(0.0 if curve is None else curve.temperature)
+            without.append([*line.asked.named, *known])
+        return self.scan.log_sums(temperatures, without)
 
     def best(self, line: int, rules: Rules, hiding: bool = True) -> list[tuple[int, float]]:
         """From what the scan has brought up; where too much of that is ruled out, from the whole catalogue."""
@@ -161,16 +153,6 @@ class _Hunt:
             return [None] * len(rows)
         learnt = curve.confidence(np.array(scores), self.normalisers[line]).tolist()
         return [1.0 if row in self.known[line] else sure for row, sure in zip(rows, learnt, strict=True)]
-
-
-def _log_sum(table: Tensor, temperatures: Tensor) -> Tensor:
-    """(B,) logsumexp(temperature * scores), row by row: a copy of the table would cost more than the sums."""
-    found = torch.empty(len(table), dtype=torch.float64)
-    for at, (row, temperature) in enumerate(zip(table, temperatures, strict=True)):
-        most = row.max()
-        total = (row - most).mul_(temperature).exp_().sum(dtype=torch.float64) if temperature else 1.0
-        found[at] = temperature * most + np.log(float(total))
-    return found
 
 
 def _ranking(asked: Asked, hunt: _Hunt, lines: range) -> Ranking:

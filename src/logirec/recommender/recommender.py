@@ -6,6 +6,9 @@ from pathlib import Path
 import torch
 
 from logirec.errors import InputError, LogiRecError, UnknownItems
+from logirec.index.approximate import ApproximateIndex
+from logirec.index.exact import ExactIndex
+from logirec.index.scan import Index
 from logirec.model.artifact import TrainedModel
 from logirec.query import Query
 from logirec.recommender.answers import Answer, Because, Direction, Recommendation, Request
@@ -16,12 +19,14 @@ from logirec.recommender.shelf import Shelf
 
 
 class Recommender:
-    def __init__(self, trained: TrainedModel) -> None:
-        self.trained, self.shelf = trained, Shelf(trained)
+    def __init__(self, trained: TrainedModel, index: Index | None = None) -> None:
+        """The index is exact unless another is given."""
+        self.trained, self.shelf = trained, Shelf(trained, index or ExactIndex(trained.model))
 
     @classmethod
-    def load(cls, folder: str | Path, device: str = "cpu") -> "Recommender":
-        return cls(TrainedModel.load(folder, device))
+    def load(cls, folder: str | Path, device: str = "cpu", approximate: bool = False) -> "Recommender":
+        trained = TrainedModel.load(folder, device)
+        return cls(trained, ApproximateIndex.read(trained.model, Path(folder)) if approximate else None)
 
     def recommend(
         self,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from logirec.index.exact import Best, ExactIndex, Scan
-from logirec.logic.beta import Beta, positive
+from logirec.index.scan import Best, Index, Scan
+from logirec.logic.beta import positive
 from logirec.memory import give_back_memory, page_out
 from logirec.model.artifact import TrainedModel
 from logirec.model.confidence import Curve, uncertainty
@@ -16,12 +16,12 @@ from logirec.relation import Relation
 
 
 class Shelf:
-    def __init__(self, trained: TrainedModel) -> None:
+    def __init__(self, trained: TrainedModel, index: Index) -> None:
         self.model, self.catalogue, self.curves = trained.model, trained.catalogue, trained.curves
         self.vocabulary = trained.vocabulary
-        self.index = ExactIndex(trained.model)
+        self.index = index
         self.items = len(trained.catalogue)
-        self.device = self.index.weights.device
+        self.device = trained.model.raw_items.device
         self.bought = trained.links[Relation.CO_PURCHASE]
         self.bought_by = self.bought.reversed(self.items)
         self.uncertainty: list[float] = []
@@ -38,18 +38,8 @@ class Shelf:
         return tuple(self.vocabulary.rows(list(item_ids)).tolist())
 
     def scan(self, meetings: Sequence[Meeting], relations: Sequence[Relation], depth: int) -> Scan:
-        """All items for each query, and its best."""
-        queries = embed_queries(self.model, meetings)
-        order: list[int] = []
-        scans = []
-        for relation in sorted(set(relations)):
-            mine = [at for at, found in enumerate(relations) if found == relation]
-            scans.append(self.index.scan(Beta(*(part[mine] for part in queries)), relation, depth))
-            order += mine
-        if len(scans) == 1:
-            return scans[0]
-        back = torch.tensor(order, device=self.device).argsort()
-        return Scan(*(torch.cat(parts)[back] for parts in zip(*scans, strict=True)))
+        """The best items of each query."""
+        return self.index.scan(embed_queries(self.model, meetings), relations, depth)
 
     def search(self, meeting: Meeting, relation: Relation, top_k: int, forbidden: Tensor) -> Best:
         return self.index.search(embed_queries(self.model, [meeting]), relation, top_k, forbidden.to(self.device))
@@ -61,11 +51,8 @@ class Shelf:
         most = max(map(len, rows))
         wanted = torch.tensor([[*some, *[0] * (most - len(some))] for some in rows], device=self.device)
         queries = embed_queries(self.model, [meeting for meeting, _ in asked])
-        table = self.index.weights.new_empty(wanted.shape)
-        for relation in {relation for _, relation in asked}:
-            mine = [at for at, (_, own) in enumerate(asked) if own == relation]
-            table[mine] = self.index.scores_of(Beta(*(part[mine] for part in queries)), relation, wanted[mine])
-        return table.tolist()
+        found: list[list[float]] = self.index.scores_of(queries, [relation for _, relation in asked], wanted).tolist()
+        return found
 
     def attention(self, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
         """How much the model looked at each item of each basket."""

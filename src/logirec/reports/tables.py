@@ -115,6 +115,11 @@ def show_training(metrics: dict[str, Any], out: Path) -> None:
         style="bold",
     )
     show_evaluation(metrics["test"])
+    if found := metrics.get("approximate"):
+        console.print(
+            found.get("refused")
+            or f"approximate index: finds {found['recall_at_10']:.1%} of the ten best, following {found['followed']:,} items"
+        )
 
 
 def show_figures(report: dict[str, Any]) -> None:

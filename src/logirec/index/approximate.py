@@ -1,0 +1,179 @@
+"""An index that looks at a part of the catalogue: faiss' graph of near items, for millions of them. Extra `ann`.
+
+A score is an inner product with the item's weights and, for each relation r, its offset:
+
+  score(i | q, r) = (q, 1 at r) . x_i  +  (q, 1 at r) . mean  -  scale * offset_q
+  with x_i = (weights_i, offsets_i) - mean
+
+The graph is one of distances. With one more number, sqrt(longest^2 - |x_i|^2), all items are equally long, and the
+nearest to a query (0 there) is the one with the largest product.
+
+How far the graph is followed is measured: as little as finds 99 % of the true ten best, on queries of the trained
+model. Where a quarter of the catalogue would have to be looked at, the index is refused.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logirec.errors import ArtifactError, InputError, UsageError
+from logirec.index.exact import ExactIndex
+from logirec.index.scan import Best, Scan, in_order
+from logirec.logic.beta import Beta
+from logirec.logic.divergence import query_features, query_offset
+from logirec.model.logirec import Asked, LogiRec, Shape
+from logirec.relation import Relation
+
+FILE, SETTINGS = "ann.faiss", "ann.json"
+TOP_K, WANTED_RECALL = 10, 0.99
+LINKS, CARE = 32, 200  # of each item in the graph; how many it is chosen from
+MEASURED_ON = 512  # queries of each shape
+SAMPLE = 1024  # items that stand for what was not looked at
+
+
+def build(model: LogiRec, folder: Path, seed: int = 0) -> dict[str, Any]:
+    """Write the index of a trained model's items into a folder; returns what was measured."""
+    faiss = _faiss()
+    if model.items < 8 * TOP_K:
+        raise InputError(f"no approximate index: {model.items} items are looked at faster one by one")
+    exact = ExactIndex(model, coarse=False)
+    vectors = np.concatenate([exact.weights.cpu().numpy(), exact.offsets.T.cpu().numpy()], axis=1)
+    mean = vectors.mean(0)
+    vectors -= mean
+    squares = np.square(vectors).sum(1)
+    vectors = np.concatenate([vectors, np.sqrt(squares.max() - squares)[:, None]], axis=1)
+    graph = faiss.IndexHNSWFlat(vectors.shape[1], LINKS, faiss.METRIC_L2)
+    graph.hnsw.efConstruction = CARE
+    graph.add(vectors)
+    asked = _queries(model, seed)
+    truth = [exact.scan(queries, relation, TOP_K).rows for queries, relation in asked]
+    recall, followed = 0.0, 2 * TOP_K
+    while recall < WANTED_RECALL:
+        if 4 * followed > model.items:
+            raise InputError(
+                f"no approximate index: following {followed // 2} items finds {recall:.3f} of the ten best, "
+                f"{WANTED_RECALL} are wanted; the exact one is for this model"
+            )
+        index = ApproximateIndex(model, graph, followed, mean)
+        recall = _recall([index.scan(queries, relation, TOP_K).rows for queries, relation in asked], truth)
+        followed *= 2
+    settings = {"followed": followed // 2, "recall_at_10": recall, "mean": mean.tolist()}
+    faiss.write_index(graph, str(folder / FILE))
+    (folder / SETTINGS).write_text(json.dumps(settings) + "\n")
+    return {"followed": followed // 2, "recall_at_10": recall}
+
+
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        raise UsageError("the approximate index needs the extra: pip install 'logirec[ann]'") from error
+    return faiss
+
+
+def _queries(model: LogiRec, seed: int) -> list[tuple[Beta, Relation]]:
+    """Of single items and of pairs."""
+    draws = torch.Generator().manual_seed(seed)
+    found = []
+    for shape, size in ((Shape.LOW, 1), (Shape.HIGH, 2)):
+        members = torch.randint(model.items, (MEASURED_ON, size), generator=draws).to(model.raw_items.device)
+        with torch.no_grad():
+            query = Beta(*(part.cpu() for part in model.ask([Asked(shape, members)])[0]))
+        found.append((query, shape.relation))
+    return found
+
+
+def _recall(found: Sequence[Tensor], truth: Sequence[Tensor]) -> float:
+    hits = [(a[:, :, None] == b.cpu()[:, None, :]).any(1) for a, b in zip(found, truth, strict=True)]
+    return float(torch.cat(hits).double().mean())
+
+
+@dataclass(frozen=True)
+class SampledScan(Scan):
+    """The rest of the catalogue is known by a sample."""
+
+    sampled: Tensor  # (S,) rows, the same for all queries
+    table: Tensor  # (B, S) their scores
+    items: int
+
+    def log_sums(self, temperatures: Sequence[float], without: Sequence[Sequence[int]]) -> list[float]:
+        found = []
+        for at, (temperature, out) in enumerate(zip(temperatures, without, strict=True)):
+            left_out = torch.tensor(list(out), dtype=torch.int64)
+            seen = ~torch.isin(self.rows[at], left_out) & (self.rows[at] >= 0)
+            rest = ~torch.isin(self.sampled, torch.cat([self.rows[at], left_out]))
+            weight = (self.items - int(seen.sum())) / max(1, int(rest.sum()))
+            parts = [self.scores[at][seen] * temperature, self.table[at][rest] * temperature + np.log(weight)]
+            found.append(float(torch.cat(parts).double().logsumexp(0)))
+        return found
+
+
+class ApproximateIndex:
+    def __init__(self, model: LogiRec, graph: Any, followed: int, mean: np.ndarray) -> None:
+        if graph.ntotal != model.items or graph.d != len(mean) + 1 or len(mean) != model.raw_items.shape[1] + 2:
+            raise ArtifactError(f"{FILE} does not belong to these weights; train again")
+        self.graph, self.items, self.followed = graph, model.items, followed
+        self.scale = 1.0 if model.log_scale is None else float(model.log_scale.detach().exp())
+        self.mean = torch.from_numpy(mean.astype(np.float32))
+        self.sampled = torch.randperm(self.items, generator=torch.Generator().manual_seed(0))[:SAMPLE]
+
+    @classmethod
+    def read(cls, model: LogiRec, folder: Path) -> "ApproximateIndex":
+        if not (folder / FILE).exists():
+            raise UsageError(f"{folder} has no approximate index; train it with --ann")
+        faiss = _faiss()
+        try:
+            settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+            graph = faiss.read_index(str(folder / FILE))
+            return cls(model, graph, int(settings["followed"]), np.array(settings["mean"], dtype=float))
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise ArtifactError(f"{folder}/{FILE}: cannot be read; train again") from error
+
+    @torch.no_grad()
+    def scan(self, queries: Beta, relation: Relation | Sequence[Relation], depth: int) -> Scan:
+        depth = min(depth, self.items)
+        settings = _faiss().SearchParametersHNSW(efSearch=max(self.followed, depth))
+        _, rows = self.graph.search(self._asked(queries, relation), depth, params=settings)
+        best = in_order(*self._scored(queries, relation, torch.from_numpy(rows)))
+        floor = best.scores[:, -1] if depth < self.items else torch.full_like(best.scores[:, -1], -torch.inf)
+        table = self.scores_of(queries, relation, self.sampled.expand(len(rows), -1))
+        return SampledScan(*best, floor, self.sampled, table, self.items)
+
+    @torch.no_grad()
+    def scores_of(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Tensor:
+        """(B, M): of each query's own items (B, M) only."""
+        wanted, places = np.unique(rows.numpy(), return_inverse=True)
+        vectors = torch.from_numpy(self.graph.reconstruct_batch(wanted))[:, :-1] + self.mean
+        asked = torch.from_numpy(self._asked(queries, relation))[:, :-1]
+        products = torch.einsum("bd,bmd->bm", asked, vectors[torch.from_numpy(places).view(rows.shape)])
+        return products - self.scale * query_offset(queries)[:, None]
+
+    @torch.no_grad()
+    def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
+        """All items are looked at: what is ruled out may be most of what is near."""
+        faiss = _faiss()
+        allowed = np.arange(self.items) if forbidden is None else np.flatnonzero(~forbidden.numpy())
+        settings = faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))
+        every = faiss.downcast_index(self.graph.storage)
+        _, rows = every.search(self._asked(queries, relation), min(top_k, self.items), params=settings)
+        return in_order(*self._scored(queries, relation, torch.from_numpy(rows)))
+
+    def _asked(self, queries: Beta, relation: Relation | Sequence[Relation]) -> np.ndarray:
+        """(B, 2D + 3)."""
+        features = query_features(queries)
+        each = [relation] * len(features) if isinstance(relation, Relation) else relation
+        rest = torch.zeros(len(features), len(Relation) + 1)
+        rest[torch.arange(len(rest)), torch.tensor([int(own) for own in each])] = 1
+        asked: np.ndarray = torch.cat([features, rest], dim=1).numpy()
+        return asked
+
+    def _scored(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Best:
+        """Faiss puts -1 where it has found no more."""
+        scores = self.scores_of(queries, relation, rows.clamp(min=0))
+        return Best(rows, scores.masked_fill(rows < 0, -torch.inf))

@@ -1,0 +1,80 @@
+"""What a search of the catalogue brings up for a batch of queries."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from logirec.logic.beta import Beta
+from logirec.relation import Relation
+
+
+class Best(NamedTuple):
+    """The best items of each query, best first."""
+
+    rows: Tensor  # (B, K); -1 where no more items are allowed
+    scores: Tensor  # (B, K); -inf there
+
+
+@dataclass(frozen=True)
+class Scan(ABC):
+    """The best items. What a caller rules out comes off these, and enough must be left."""
+
+    rows: Tensor  # (B, K) best first, ties to the lower row
+    scores: Tensor  # (B, K)
+    floor: Tensor  # (B,) every item that scores more is among the rows
+
+    @abstractmethod
+    def log_sums(self, temperatures: Sequence[float], without: Sequence[Sequence[int]]) -> list[float]:
+        """Of each query logsumexp(temperature * score) over the catalogue, without some items; 0 at temperature 0."""
+
+
+@dataclass(frozen=True)
+class WholeScan(Scan):
+    table: Tensor  # (B, N) all scores, rounded where they are below the floor
+
+    def log_sums(self, temperatures: Sequence[float], without: Sequence[Sequence[int]]) -> list[float]:
+        owners = torch.from_numpy(np.repeat(np.arange(len(without)), [len(rows) for rows in without]))
+        rows = torch.tensor([row for some in without for row in some], dtype=torch.int64)
+        kept = self.table[owners, rows]
+        self.table[owners, rows] = -torch.inf
+        # Row by row: a copy of the whole table would cost more than the sums.
+        found = [_log_sum(row, temperature) for row, temperature in zip(self.table, temperatures, strict=True)]
+        self.table[owners, rows] = kept
+        return found
+
+
+class Index(Protocol):
+    """Where items are found. The relation is that of all queries, or of each."""
+
+    def scan(self, queries: Beta, relation: Relation | Sequence[Relation], depth: int) -> Scan: ...
+
+    def scores_of(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Tensor:
+        """(B, M): of each query's own items (B, M) only."""
+        ...
+
+    def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
+        """`forbidden` (N,) is never among the best."""
+        ...
+
+
+def _log_sum(scores: Tensor, temperature: float) -> float:
+    if not temperature:
+        return 0.0
+    most = float(scores.max())
+    if most == -torch.inf:  # all of it is left out
+        return most
+    total = (scores - most).mul_(temperature).exp_().sum(dtype=torch.float64)
+    return temperature * most + float(total.log())
+
+
+def in_order(rows: Tensor, scores: Tensor) -> Best:
+    """Best first, ties to the lower row."""
+    order = torch.argsort(rows, dim=1)
+    rows, scores = rows.gather(1, order), scores.gather(1, order)
+    order = torch.argsort(scores, dim=1, descending=True, stable=True)
+    return Best(rows.gather(1, order), scores.gather(1, order))
