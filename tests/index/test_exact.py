@@ -130,3 +130,14 @@ def test_a_scan_of_all_items_has_no_floor():
 def test_whether_a_coarse_scan_pays_is_measured_for_large_catalogues_only():
     assert not pays(torch.zeros(100, 8))
     assert pays(torch.zeros(WORTH_A_TRY // 64, 64)) in (True, False)
+
+
+@pytest.mark.parametrize(("seed", "preset"), [(1, "default"), (3, "paper")])
+def test_the_spread_of_scores_is_known_without_them(seed, preset):
+    model = random_model(seed, preset)
+    queries, index = queries_of(model, 6), ExactIndex(model)
+    relations = [Relation.CO_VIEW, Relation.CO_PURCHASE] * 3
+    scores = index.scores(queries, relations).double()
+    found = index.spread(queries, relations)
+    torch.testing.assert_close(found.mean.double(), scores.mean(1), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(found.deviation.double(), scores.std(1, correction=0), rtol=1e-3, atol=1e-3)

@@ -15,9 +15,11 @@ from logirec.index.exact import ExactIndex
 from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
 from logirec.model.catalogue import KnownLinks
+from logirec.model.reasoning import embed_queries
 from logirec.query import any_of, complement, parse
 from logirec.recommender import ranking
 from logirec.recommender.answers import Request
+from logirec.recommender.asking import look_up
 from logirec.recommender.recommender import Recommender
 from logirec.relation import Relation
 from tests.baselines.worlds import ragged_of
@@ -42,6 +44,15 @@ def all_items(recommender, basket, **options):
 
 def score_of(recommender, item_id, query):
     return {found.item_id: found.score for found in all_items(recommender, [], query=parse(query))}[item_id]
+
+
+def height_of(recommender, item_id, query):
+    """In standard deviations above the mean of all items, from all scores."""
+    asked = look_up(Request(query=parse(query)), recommender.shelf).branches[0]
+    index, model = recommender.shelf.index, recommender.trained.model
+    scores = index.scores(embed_queries(model, [asked.meeting]), asked.relation)[0].double()
+    (row,) = recommender.shelf.rows([item_id])
+    return float((scores[row] - scores.mean()) / scores.std(correction=0))
 
 
 def test_the_order_is_that_of_what_is_evaluated(recommender, ids):
@@ -167,8 +178,9 @@ def test_each_contribution_is_the_change_without_the_item(recommender, ids):
         assert sum(part.attention for part in parts.values()) == pytest.approx(1, abs=1e-5)
         for item_id, part in parts.items():
             rest = " & ".join(other for other in basket if other != item_id)
-            without = score_of(recommender, found.item_id, f"complement({rest})")
-            assert part.change == pytest.approx(found.score - without, abs=1e-3)
+            whole = height_of(recommender, found.item_id, f"complement({' & '.join(basket)})")
+            without = height_of(recommender, found.item_id, f"complement({rest})")
+            assert part.change == pytest.approx(whole - without, abs=2e-3)
             source, target = recommender.shelf.rows([item_id, found.item_id])
             assert part.bought_together == (target in recommender.shelf.bought.of(source).tolist())
         gains = {item_id: max(0.0, part.change) for item_id, part in parts.items()}
@@ -183,8 +195,9 @@ def test_each_not_is_measured_by_asking_without_it(recommender, ids):
     for found in answer:
         (negation,) = found.because.negations
         assert negation.query == f"~substitute({item})"
-        without = score_of(recommender, found.item_id, f"complement({item})")
-        assert negation.change == pytest.approx(found.score - without, abs=1e-3)
+        whole = height_of(recommender, found.item_id, f"complement({item}) & ~substitute({item})")
+        without = height_of(recommender, found.item_id, f"complement({item})")
+        assert negation.change == pytest.approx(whole - without, abs=2e-3)
         assert [part.share for part in found.because.contributions] == [1]
     shown = {one.item_id for one in answer}
     soft = [gone.item_id for gone in answer.removed if not gone.known]

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.index.exact import ExactIndex
-from logirec.index.scan import Best, Scan, in_order
+from logirec.index.scan import Best, Scan, Spread, in_order, one_hot
 from logirec.logic.beta import Beta
 from logirec.logic.divergence import query_features, query_offset
 from logirec.model.logirec import Asked, LogiRec, Shape
@@ -154,6 +154,11 @@ class ApproximateIndex:
         products = torch.einsum("bd,bmd->bm", asked, vectors[torch.from_numpy(places).view(rows.shape)])
         return products - self.scale * query_offset(queries)[:, None]
 
+    def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread:
+        """Of the sample."""
+        scores = self.scores_of(queries, relation, self.sampled.expand(len(queries.alpha), -1))
+        return Spread(scores.mean(1), scores.std(1))
+
     @torch.no_grad()
     def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
         """All items are looked at: what is ruled out may be most of what is near."""
@@ -167,10 +172,8 @@ class ApproximateIndex:
     def _asked(self, queries: Beta, relation: Relation | Sequence[Relation]) -> np.ndarray:
         """(B, 2D + 3)."""
         features = query_features(queries)
-        each = [relation] * len(features) if isinstance(relation, Relation) else relation
-        rest = torch.zeros(len(features), len(Relation) + 1)
-        rest[torch.arange(len(rest)), torch.tensor([int(own) for own in each])] = 1
-        asked: np.ndarray = torch.cat([features, rest], dim=1).numpy()
+        rest = one_hot(relation, len(features))
+        asked: np.ndarray = torch.cat([features, rest, torch.zeros(len(rest), 1)], dim=1).numpy()
         return asked
 
     def _scored(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Best:

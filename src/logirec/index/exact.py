@@ -10,12 +10,13 @@ Where it pays, a scan reads the weights in bfloat16 and scores the items that ca
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from logirec.index.coarse import Coarse, pays
-from logirec.index.scan import Best, Scan, WholeScan, in_order
+from logirec.index.scan import Best, Scan, Spread, WholeScan, in_order, one_hot
 from logirec.logic.beta import Beta, positive
 from logirec.logic.divergence import all_bits, item_features, query_features, query_offset
 from logirec.model.logirec import LogiRec
@@ -60,6 +61,24 @@ class ExactIndex:
         offsets = _of(self.offsets, relation)
         offsets = offsets[rows] if offsets.ndim == 1 else offsets.gather(1, rows)
         return products + offsets - self.scale * query_offset(queries)[:, None]
+
+    @cached_property
+    def _moments(self) -> tuple[Tensor, Tensor]:
+        """Mean (X,) and covariance (X, X) of the items' (weights, offsets), X = 2D + R."""
+        mean = torch.cat([self.weights.mean(0), self.offsets.mean(1)])
+        covariance = mean.new_zeros(len(mean), len(mean), dtype=torch.float64)
+        for part in slices(self.items):
+            centred = torch.cat([self.weights[part], self.offsets[:, part].T], dim=1) - mean
+            covariance += (centred.T @ centred).double()
+        return mean, (covariance / self.items).to(mean)
+
+    @torch.no_grad()
+    def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread:
+        """Without a scan: scores are linear in the items, so their moments are those of the items."""
+        mean, covariance = self._moments
+        asked = torch.cat([query_features(queries), one_hot(relation, len(queries.alpha)).to(mean)], dim=1)
+        variance = ((asked @ covariance) * asked).sum(1)
+        return Spread(asked @ mean - self.scale * query_offset(queries), variance.clamp(min=1e-12).sqrt())
 
     @torch.no_grad()
     def scan(self, queries: Beta, relation: Relation | Sequence[Relation], depth: int) -> Scan:

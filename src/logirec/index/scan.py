@@ -20,6 +20,13 @@ class Best(NamedTuple):
     scores: Tensor  # (B, K); -inf there
 
 
+class Spread(NamedTuple):
+    """Of the scores that a query gives the catalogue: what makes those of two queries comparable."""
+
+    mean: Tensor  # (B,)
+    deviation: Tensor  # (B,)
+
+
 @dataclass(frozen=True)
 class Scan(ABC):
     """The best items. What a caller rules out comes off these, and enough must be left."""
@@ -57,6 +64,8 @@ class Index(Protocol):
         """(B, M): of each query's own items (B, M) only."""
         ...
 
+    def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread: ...
+
     def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
         """`forbidden` (N,) is never among the best."""
         ...
@@ -78,3 +87,11 @@ def in_order(rows: Tensor, scores: Tensor) -> Best:
     rows, scores = rows.gather(1, order), scores.gather(1, order)
     order = torch.argsort(scores, dim=1, descending=True, stable=True)
     return Best(rows.gather(1, order), scores.gather(1, order))
+
+
+def one_hot(relation: Relation | Sequence[Relation], count: int) -> Tensor:
+    """(B, R): 1 at each query's relation."""
+    each = [relation] * count if isinstance(relation, Relation) else relation
+    found = torch.zeros(count, len(Relation))
+    found[torch.arange(count), torch.tensor([int(own) for own in each])] = 1
+    return found

@@ -17,6 +17,9 @@ class Request:
     explain: bool = True
 
 
+# Changes are in standard deviations of the scores of all items: raw scores of two queries cannot be compared.
+
+
 @dataclass(frozen=True)
 class Contribution:
     """One item of the basket."""
@@ -24,7 +27,7 @@ class Contribution:
     item_id: str
     title: str | None
     share: float  # of the reasons, all items together 1
-    change: float | None  # how much lower the score is without it; None where nothing would be left to ask
+    change: float | None  # how much lower the item stands without it; None where nothing would be left to ask
     attention: float  # how much the model looked at it, all items together 1
     bought_together: bool  # a known link leads from it to the recommendation
 
@@ -34,7 +37,7 @@ class Negation:
     """One NOT of the query."""
 
     query: str
-    change: float  # how much it changed the score of this recommendation
+    change: float  # how much higher this recommendation stands by it
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from logirec.relation import Relation
 
 
 class _Case(NamedTuple):
-    """The recommendations of one branch, and the queries that are asked again for them."""
+    """The recommendations of one branch, and the queries that are asked for them again."""
 
     branch: Branch
     mine: list[Ranked]
@@ -21,19 +21,21 @@ class _Case(NamedTuple):
     negated: list[int]  # operands that are
 
     @property
-    def others(self) -> list[Meeting]:
+    def again(self) -> list[Meeting]:
+        """The whole, then without each member, then without each NOT."""
         meeting = self.branch.meeting
-        return [without_item(meeting, m) for m in self.members] + [without_operand(meeting, at) for at in self.negated]
+        without = [without_item(meeting, m) for m in self.members]
+        return [meeting, *without, *(without_operand(meeting, at) for at in self.negated)]
 
 
 def reasons(shelf: Shelf, asked: Sequence[Asked], rankings: Sequence[Ranking]) -> list[dict[int, Because]]:
     """Of each request, by row. All other queries of a batch go through the network together."""
     cases = [_cases(one, ranking) for one, ranking in zip(asked, rankings, strict=True)]
     flat = [case for some in cases for case in some]
-    again = iter(
-        shelf.scores_of(
-            [(other, case.branch.relation) for case in flat for other in case.others],
-            [[one.row for one in case.mine] for case in flat for _ in case.others],
+    heights = iter(
+        shelf.heights_of(
+            [(meeting, case.branch.relation) for case in flat for meeting in case.again],
+            [[one.row for one in case.mine] for case in flat for _ in case.again],
         )
     )
     looked = iter(shelf.attention([case.branch.basket for case in flat]))
@@ -41,7 +43,7 @@ def reasons(shelf: Shelf, asked: Sequence[Asked], rankings: Sequence[Ranking]) -
     for some in cases:
         because: dict[int, Because] = {}
         for case in some:
-            because |= _because(shelf, case, [next(again) for _ in case.others], next(looked))
+            because |= _because(shelf, case, [next(heights) for _ in case.again], next(looked))
         found.append(because)
     return found
 
@@ -59,12 +61,13 @@ def _cases(asked: Asked, ranking: Ranking) -> list[_Case]:
 
 
 def _because(
-    shelf: Shelf, case: _Case, again: Sequence[Sequence[float]], looked: Sequence[float]
+    shelf: Shelf, case: _Case, heights: Sequence[Sequence[float]], looked: Sequence[float]
 ) -> dict[int, Because]:
-    """`again`: by query, the scores of the case's recommendations."""
+    """`heights`: by query, of the case's recommendations."""
     found = {}
+    whole, *others = heights
     for at, one in enumerate(case.mine):
-        changes = [one.score - scores[at] for scores in again]
+        changes = [whole[at] - other[at] for other in others]
         losses: list[float | None] = list(changes[: len(case.members)]) or [None]
         words = (case.branch.words[n] for n in case.negated)
         negations = tuple(Negation(*pair) for pair in zip(words, changes[len(case.members) :], strict=True))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from logirec.index.scan import Best, Index, Scan
-from logirec.logic.beta import positive
+from logirec.logic.beta import Beta, positive
 from logirec.memory import give_back_memory, page_out
 from logirec.model.artifact import TrainedModel
 from logirec.model.confidence import Curve, uncertainty
@@ -46,13 +46,26 @@ class Shelf:
 
     def scores_of(self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]) -> list[list[float]]:
         """For each query the scores of its own items."""
+        queries, relations, wanted = self._few(asked, rows)
+        found: list[list[float]] = self.index.scores_of(queries, relations, wanted).tolist()
+        return found
+
+    def heights_of(self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]) -> list[list[float]]:
+        """The same in standard deviations above the mean of all items, so that different queries can be compared."""
         if not asked:
             return []
+        queries, relations, wanted = self._few(asked, rows)
+        mean, deviation = self.index.spread(queries, relations)
+        scores = self.index.scores_of(queries, relations, wanted)
+        found: list[list[float]] = ((scores - mean[:, None]) / deviation[:, None]).tolist()
+        return found
+
+    def _few(
+        self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]
+    ) -> tuple[Beta, list[Relation], Tensor]:
         most = max(map(len, rows))
         wanted = torch.tensor([[*some, *[0] * (most - len(some))] for some in rows], device=self.device)
-        queries = embed_queries(self.model, [meeting for meeting, _ in asked])
-        found: list[list[float]] = self.index.scores_of(queries, [relation for _, relation in asked], wanted).tolist()
-        return found
+        return embed_queries(self.model, [m for m, _ in asked]), [relation for _, relation in asked], wanted
 
     def attention(self, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
         """How much the model looked at each item of each basket."""

@@ -118,7 +118,7 @@ def show_training(metrics: dict[str, Any], out: Path) -> None:
     if found := metrics.get("approximate"):
         console.print(
             found.get("refused")
-            or f"approximate index: finds {found['recall_at_10']:.1%} of the ten best, following {found['followed']:,} items"
+            or f"approximate index: {found['recall_at_10']:.1%} of the ten best, following {found['followed']:,} items"
         )
 
 
