@@ -1,5 +1,6 @@
 """The model that is being served, and how another one takes its place without a request noticing."""
 
+import json
 import logging
 import threading
 import time
@@ -9,8 +10,11 @@ from pathlib import Path
 from logirec.errors import LogiRecError
 from logirec.folders import MANIFEST, sha256
 from logirec.model.artifact import ITEMS
+from logirec.model.catalogue import Item
 from logirec.recommender.recommender import Recommender
+from logirec.service.first_items import first_items
 
+RUN = "run.json"
 log = logging.getLogger("logirec.service")
 
 
@@ -20,6 +24,9 @@ class Served:
     words: Path  # where titles are searched
     sha256: str  # of the model's manifest
     since: float
+    first: tuple[Item, ...]  # to begin with
+    dataset: str | None  # what training called it
+    trained: str | None  # when training began
 
 
 class Models:
@@ -53,4 +60,18 @@ class Models:
 def _load(path: Path) -> Served:
     folder = path.resolve()  # the link may be changed while we read
     recommender = Recommender.load(folder)
-    return Served(recommender, folder / ITEMS, sha256(folder / MANIFEST), time.time())
+    first = first_items(recommender.trained)
+    return Served(recommender, folder / ITEMS, sha256(folder / MANIFEST), time.time(), first, *_run(folder))
+
+
+def _run(folder: Path) -> tuple[str | None, str | None]:
+    """What training wrote down about itself, where it did. Of a folder only the name: paths are nobody's business."""
+    try:
+        run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        return _name(Path(run["dataset"]["folder"])), str(run["started"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None, None
+
+
+def _name(dataset: Path) -> str:
+    return dataset.parent.name if dataset.name == "dataset" else dataset.name  # demo/dataset is the demo
