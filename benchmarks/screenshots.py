@@ -31,8 +31,8 @@ class Shot(NamedTuple):
 
 
 SHOTS = (
-    Shot("page-desktop.png", 1280, 900, "light", 1.5),
-    Shot("page-dark.png", 1280, 900, "dark", 1.5),
+    Shot("page-desktop.png", 1280, 900, "light", 1.25),
+    Shot("page-dark.png", 1280, 900, "dark", 1.25),
     Shot("page-phone.png", 390, 844, "light", 2),
 )
 
@@ -63,7 +63,10 @@ def example_basket(recommender: Recommender) -> list[str]:
 def take(browser: Any, address: str, shot: Shot, out: Path) -> None:
     metrics = {"width": shot.width, "height": shot.height, "deviceScaleFactor": shot.sharpness, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    wanted = [{"name": "prefers-color-scheme", "value": shot.scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+    wanted = [
+        {"name": "prefers-color-scheme", "value": shot.scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
     browser.get("about:blank")
     browser.get(address)

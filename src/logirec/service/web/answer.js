@@ -8,7 +8,7 @@ import { insertItem, showNames, showQueryError } from "./query.js";
 import { add, listen, state } from "./state.js";
 
 const TYPING = 250; // ms without a key, before a query is asked
-const EXAMPLES = 8;
+const EXAMPLES = 9;
 const section = document.querySelector(".answer");
 const cards = byId("cards");
 const next = latest();
@@ -119,6 +119,7 @@ function example(item) {
 function fill(made) {
   const focused = cards.contains(document.activeElement);
   cards.replaceChildren(...made);
+  byId("guide").hidden = state.mode !== "query" || made.length > 0;
   section.setAttribute("aria-busy", "false");
   if (focused) byId("answer-title").focus(); // what had the focus is gone
 }

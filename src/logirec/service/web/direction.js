@@ -57,7 +57,7 @@ function way(source, target, confidence, score, most) {
     element("p", {}, nameOf(source), element("span", { class: "arrow" }, " → "), nameOf(target)),
     bar((confidence ?? 0) / most),
     element("strong", {}, confidence === null ? "–" : percent(confidence)),
-    element("span", { class: "where" }, `score ${score.toFixed(2)}`),
+    element("span", { class: "where" }, `score ${score.toFixed(2)}${confidence === 1 ? " · known pair" : ""}`),
   );
 }
 

@@ -56,9 +56,10 @@ export function showQueryError(error) {
 
 // What the ids of a query stand for, once it could be answered.
 export async function showNames(query, unknown) {
-  const ids = [...query.matchAll(/"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:/@+-]+)(?!\()/gu)]
-    .map((found) => found[2] ?? found[1].replace(/\\(.)/g, "$1"))
-    .filter((itemId) => !unknown.includes(itemId) && itemId !== "complement" && itemId !== "substitute");
+  const ids = [...query.matchAll(/"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:/@+-]+)(\()?/gu)]
+    .filter(([, , , bracket]) => !bracket) // complement( and substitute( are no ids
+    .map(([, inQuotes, plain]) => plain ?? inQuotes.replace(/\\(.)/g, "$1"))
+    .filter((itemId) => !unknown.includes(itemId));
   const distinct = [...new Set(ids)].slice(0, 12);
   await lookUp(distinct);
   const rows = distinct
