@@ -638,6 +638,9 @@ def test_files_need_no_key_and_are_kept_until_they_change(client, name):
     again = client.get(path, headers={"If-None-Match": response.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert client.head(path).status_code == 200
+    route = "/" if path == "/" else "/web/{name}"
+    counted = client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"}).text
+    assert f'logirec_requests_total{{path="{route}",status="304"}}' in counted
 
 
 @pytest.mark.parametrize("path", ["/web/", "/web/index.html", "/web/../app.py", "/web/%2e%2e%2fapp.py", "/web/none.js"])

@@ -46,8 +46,8 @@ def add_page(app: FastAPI) -> None:
             raise HTTPException(404)
         return _answer(request, name)
 
-    app.add_route("/", index, include_in_schema=False)
-    app.add_route("/web/{name}", part, include_in_schema=False)
+    for path, answer in (("/", index), ("/web/{name}", part)):
+        app.add_api_route(path, answer, methods=["GET", "HEAD"], include_in_schema=False)
 
 
 def _answer(request: Request, name: str) -> Response:

@@ -9,6 +9,7 @@ import { add, listen, state } from "./state.js";
 
 const TYPING = 250; // ms without a key, before a query is asked
 const EXAMPLES = 9;
+const TITLES = { basket: "Goes with your basket", query: "Answers the query" };
 const section = document.querySelector(".answer");
 const cards = byId("cards");
 const next = latest();
@@ -23,7 +24,10 @@ export function startAnswer() {
     const signal = next();
     if (isEmpty()) return showStart(signal);
     section.setAttribute("aria-busy", "true");
-    if (!cards.children.length) cards.replaceChildren(...Array.from({ length: 4 }, () => element("li", { class: "card waiting" })));
+    if (!cards.children.length) {
+      cards.replaceChildren(...Array.from({ length: 4 }, () => element("li", { class: "card waiting" })));
+      title(TITLES[state.mode], "");
+    }
     if (byId("start").contains(document.activeElement)) byId("answer-title").focus(); // it is about to be hidden
     byId("start").hidden = true;
     timer = setTimeout(() => ask(signal), typing ? TYPING : 0);
@@ -64,7 +68,7 @@ function show(answer) {
       onadd: () => (inQuery ? insertItem(one.item_id) : add(one.item_id)),
     }),
   ));
-  title(inQuery ? "Answers the query" : "Goes with your basket", found.length ? plural(found.length, "product", "products") : "Nothing fits");
+  title(TITLES[state.mode], found.length ? plural(found.length, "product", "products") : "Nothing fits");
   showQueryError(null);
   showRemoved(answer.removed);
   notices([
