@@ -54,7 +54,7 @@ class Page:
         return self.until(lambda: next(iter(self.all(selector)), None))
 
     def text(self, selector: str) -> str:
-        return self.one(selector).text
+        return self.run("return document.querySelector(arguments[0]).innerText.trim()", selector)
 
     def texts(self, selector: str) -> list[str]:
         script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)"
@@ -65,7 +65,8 @@ class Page:
         return self.run(script, selector)
 
     def click(self, selector: str) -> None:
-        self.one(selector).click()
+        """Once; again only where the element was replaced before the click could reach it."""
+        self.until(lambda: self.one(selector).click() is None)
 
     def press(self, *keys: str) -> None:
         """To whatever has the focus."""

@@ -19,6 +19,7 @@ from logirec.model.artifact import ITEMS, KIND, SCHEMA
 from logirec.model.catalogue import Catalogue
 from logirec.service.app import create_app
 from logirec.service.models import Models
+from logirec.service.origin import origin
 from tests.service.browser import Page, open_browser
 
 pytestmark = pytest.mark.xdist_group("page")  # one browser for all of them
@@ -323,7 +324,7 @@ def test_products_and_signs_are_inserted_into_a_query(page, pair, recommender):
         page.until(lambda wanted=item_id: page.texts("#found .title")[:1] == [title(recommender, wanted)])
         page.press("\ue007")  # Enter
     assert box.get_property("value") == f"complement({pair[0]} & {pair[1]})"
-    page.until(page.cards)
+    page.settled()
     page.run("arguments[0].setSelectionRange(999, 999)", box)
     page.click("#cards .card .primary")
     best = box.get_property("value").removeprefix(f"complement({pair[0]} & {pair[1]})")
@@ -653,3 +654,22 @@ def test_items_to_begin_with_are_of_different_categories(client, models):
     found = client.get("/v1/items", params={"limit": 9}, headers={"Authorization": f"Bearer {KEY}"}).json()["items"]
     assert len(found) == 9
     assert all(one["category"] != other["category"] for one, other in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (None, (None, None)),
+        ("nonsense", (None, None)),
+        ("[]", (None, None)),
+        (
+            '{"dataset": {"folder": "/home/me/gifts"}, "started": "2026-01-02T03:04:05Z"}',
+            ("gifts", "2026-01-02T03:04:05Z"),
+        ),
+        ('{"dataset": {"folder": "/home/me/demo/dataset"}, "started": "now"}', ("demo", "now")),
+    ],
+)
+def test_a_model_says_where_it_comes_from_as_far_as_it_knows(tmp_path, run, expected):
+    if run is not None:
+        (tmp_path / "run.json").write_text(run)
+    assert origin(tmp_path) == expected

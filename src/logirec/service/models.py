@@ -1,6 +1,5 @@
 """The model that is being served, and how another one takes its place without a request noticing."""
 
-import json
 import logging
 import threading
 import time
@@ -13,8 +12,8 @@ from logirec.model.artifact import ITEMS
 from logirec.model.catalogue import Item
 from logirec.recommender.recommender import Recommender
 from logirec.service.first_items import first_items
+from logirec.service.origin import Origin, origin
 
-RUN = "run.json"
 log = logging.getLogger("logirec.service")
 
 
@@ -25,8 +24,7 @@ class Served:
     sha256: str  # of the model's manifest
     since: float
     first: tuple[Item, ...]  # to begin with
-    dataset: str | None  # what training called it
-    trained: str | None  # when training began
+    origin: Origin
 
 
 class Models:
@@ -61,17 +59,4 @@ def _load(path: Path) -> Served:
     folder = path.resolve()  # the link may be changed while we read
     recommender = Recommender.load(folder)
     first = first_items(recommender.trained)
-    return Served(recommender, folder / ITEMS, sha256(folder / MANIFEST), time.time(), first, *_run(folder))
-
-
-def _run(folder: Path) -> tuple[str | None, str | None]:
-    """What training wrote down about itself, where it did. Of a folder only the name: paths are nobody's business."""
-    try:
-        run = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        return _name(Path(run["dataset"]["folder"])), str(run["started"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None, None
-
-
-def _name(dataset: Path) -> str:
-    return dataset.parent.name if dataset.name == "dataset" else dataset.name  # demo/dataset is the demo
+    return Served(recommender, folder / ITEMS, sha256(folder / MANIFEST), time.time(), first, origin(folder))
