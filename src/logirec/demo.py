@@ -42,16 +42,17 @@ def write_shop(shop: DemoShop, folder: Path, progress: Progress) -> dict[str, Pa
     return paths
 
 
-def run_demo(folder: Path, items: int, seed: int, files_only: bool, progress: Progress) -> None:
+def run_demo(folder: Path, items: int, seed: int, files_only: bool, progress: Progress) -> Path:
+    """Where the model is, or would be."""
     shop = DemoShop(items, seed)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; name another --out")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise UsageError(f"{folder} is there already and holds other files; name another --out")
     paths = write_shop(shop, folder, progress)
-    if files_only:
-        return
     out, model = folder / "dataset", folder / "model"
+    if files_only:
+        return model
     report = prepare(Inputs(paths["products.jsonl"]), out, PrepareConfig(seed=seed), force=True, progress=progress)
     show_dataset(report, out)
     dataset = Dataset.load(out)
@@ -73,6 +74,8 @@ def run_demo(folder: Path, items: int, seed: int, files_only: bool, progress: Pr
         "five baskets, with what was planted for them", [_example(trained, scorer, basket) for basket in planted]
     )
     show_line(f"the model lies in {model}; its card is {model / 'README.md'}")
+    show_line(f"its page opens with: ./run serve {model}")
+    return model
 
 
 class Example(NamedTuple):

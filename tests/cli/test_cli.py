@@ -108,7 +108,7 @@ def test_interrupt_is_exit_130(cli, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_trains_compares_and_recommends(cli, tmp_path):
+def test_demo_trains_compares_recommends_and_serves(cli, tmp_path, monkeypatch):
     result = cli("demo", "--out", tmp_path / "demo", "--items", 200, "--quiet")
     assert result.code == 0
     assert "Espresso Machine" in result.out
@@ -116,10 +116,21 @@ def test_demo_trains_compares_and_recommends(cli, tmp_path):
     assert {p.name for p in (tmp_path / "demo").iterdir()} == {
         "DEMO.txt", "products.jsonl", "orders.csv", "views.csv", "dataset", "model", "model.training",
     }  # fmt: skip
-    for name in ("popularity", "looking up the links", "LogiRec", "goes well with it", "the model lies in"):
+    for name in (
+        "popularity",
+        "looking up the links",
+        "LogiRec",
+        "goes well with it",
+        "the model lies in",
+        "./run serve",
+    ):
         assert name in result.out
-    again = cli("demo", "--out", tmp_path / "demo", "--items", 200, "--quiet")
+    served = []
+    monkeypatch.setattr("logirec.service.server.serve", lambda *arguments: served.append(arguments[:3]))
+    again = cli("demo", "--out", tmp_path / "demo", "--items", 200, "--quiet", "--serve", "--port", 0)
     assert again.code == 0
+    assert served == [(tmp_path / "demo" / "model", "127.0.0.1", 0)]
+    assert cli("demo", "--out", tmp_path / "demo", "--serve", "--files-only").code == 2
 
 
 def test_demo_overwrites_nothing_of_yours(cli, tmp_path):

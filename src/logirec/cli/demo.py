@@ -5,6 +5,8 @@ from pathlib import Path
 import typer
 
 from logirec.cli import options
+from logirec.cli.serve import load_server
+from logirec.errors import UsageError
 
 
 def command(
@@ -12,10 +14,18 @@ def command(
     items: int = typer.Option(2000, "--items", help="Size of the shop, 200 to 10,000,000."),
     seed: int = typer.Option(0, "--seed", help="The same seed makes the same shop."),
     files_only: bool = typer.Option(False, "--files-only", help="Write the shop's files and stop."),
+    serve: bool = typer.Option(False, "--serve", help="Then serve the model, with its page, on this machine."),
+    port: int = typer.Option(8000, "--port", min=0, max=65535, help="Of the page; 0: any free one."),
     quiet: bool = options.QUIET,
 ) -> None:
     """Make a believable shop, prepare and audit it, and show baskets with the answers planted for them."""
+    from logirec.config import ServiceConfig
     from logirec.demo import run_demo
     from logirec.progress import for_terminal
 
-    run_demo(out, items, seed, files_only, for_terminal(quiet))
+    if serve and files_only:
+        raise UsageError("--serve needs a model, which --files-only leaves out; choose one of them")
+    start = load_server() if serve else None  # what is missing is said before the minutes of training
+    model = run_demo(out, items, seed, files_only, for_terminal(quiet))
+    if start is not None:
+        start(model, "127.0.0.1", port, ServiceConfig())

@@ -1,5 +1,6 @@
 """`logirec serve`: recommendations over HTTP."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
@@ -42,9 +43,12 @@ def command(
         )
     except ValidationError as error:
         raise settings_error(error) from error
+    load_server()(model, host, port, config, key_file)
+
+
+def load_server() -> Callable[..., None]:
     try:
         from logirec.service.server import serve
     except ImportError as error:
         raise UsageError("serve needs the extra: pip install 'logirec[serve]'") from error
-
-    serve(model, host, port, config, key_file)
+    return serve

@@ -25,6 +25,7 @@ from logirec.service.errors import explained, reply
 from logirec.service.gate import Gate, Meters
 from logirec.service.messages import Ask, AskMany, ErrorReply, ItemReply, ItemsReply, ModelReply
 from logirec.service.models import Models
+from logirec.service.page import add_page
 
 METRICS = ("hit@3", "ndcg@3", "mrr", "hit@10", "queries")
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -82,7 +83,9 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
 
     @app.get("/v1/items", response_model=ItemsReply, responses=_ERRORS)
     def items(search: str = Query("", max_length=200), limit: int = Query(20, ge=1, le=100)) -> Response:
-        """Items whose words begin with these."""
+        """Items whose words begin with these; without any, some to begin with."""
+        if not search.strip():
+            return _json({"items": [_item(found) for found in models.current.first[:limit]]})
         with contextlib.closing(Search(models.current.words)) as words:
             return _json({"items": [_item(found) for found in words.find(search, limit)]})
 
@@ -115,6 +118,7 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
                 "categories": sorted(trained.catalogue.rows_of_category),
                 "preset": trained.recipe.preset,
                 "variant": trained.recipe.variant,
+                **served.origin._asdict(),
                 "served_since": served.since,
                 "metrics": shown,
                 "limits": config.model_dump(),
@@ -136,6 +140,7 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
         meters.loaded.set(models.current.since)
         return Response(generate_latest(meters.registry), media_type="text/plain; version=0.0.4")
 
+    add_page(app)
     for kind in (HTTPException, LogiRecError, ValidationError, RequestValidationError, Busy, Late):
         app.add_exception_handler(kind, reply)
     paths = {getattr(route, "path", "") for route in app.routes}

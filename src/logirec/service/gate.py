@@ -14,6 +14,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from logirec.service.errors import error_bytes
+from logirec.service.page import page_paths
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -21,11 +22,16 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = ("/livez", "/readyz")  # asked by machines that hold no key
+OPEN = {"/livez", "/readyz"} | page_paths()  # asked by machines that hold no key; the page, which asks for one
+# One policy for all answers: nothing from elsewhere, nothing inline, in nobody's frame.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    (b"content-security-policy", POLICY.encode()),
 ]
 access, log = logging.getLogger("logirec.access"), logging.getLogger("logirec.service")
 

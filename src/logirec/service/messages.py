@@ -81,6 +81,8 @@ class ModelReply(BaseModel):
     categories: list[str]
     preset: str
     variant: str
+    dataset: str | None = Field(description="The name of the dataset it was trained on, where that is known.")
+    trained: str | None = Field(description="When training began, ISO 8601, where that is known.")
     served_since: float = Field(description="Seconds since 1970.")
     metrics: dict[str, Any] = Field(description="On test: low|high -> filtered|raw -> Hit@3, NDCG@3, MRR, Hit@10.")
     limits: dict[str, Any]

@@ -9,7 +9,10 @@ from pathlib import Path
 from logirec.errors import LogiRecError
 from logirec.folders import MANIFEST, sha256
 from logirec.model.artifact import ITEMS
+from logirec.model.catalogue import Item
 from logirec.recommender.recommender import Recommender
+from logirec.service.first_items import first_items
+from logirec.service.origin import Origin, origin
 
 log = logging.getLogger("logirec.service")
 
@@ -20,6 +23,8 @@ class Served:
     words: Path  # where titles are searched
     sha256: str  # of the model's manifest
     since: float
+    first: tuple[Item, ...]  # to begin with
+    origin: Origin
 
 
 class Models:
@@ -53,4 +58,5 @@ class Models:
 def _load(path: Path) -> Served:
     folder = path.resolve()  # the link may be changed while we read
     recommender = Recommender.load(folder)
-    return Served(recommender, folder / ITEMS, sha256(folder / MANIFEST), time.time())
+    first = first_items(recommender.trained)
+    return Served(recommender, folder / ITEMS, sha256(folder / MANIFEST), time.time(), first, origin(folder))
