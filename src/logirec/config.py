@@ -93,8 +93,6 @@ class ModelConfig(Settings):
     """Items are asked about in the context of what they are bought and viewed with."""
     neighbours: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Most neighbours of a kind in an item's context; more are sampled."""
-    own_dropout: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """How often training asks about an item by its context alone."""
     item_spread: Annotated[float, Field(gt=0, le=10)] = 0.155
     """Embeddings start uniformly within this distance of Beta(1, 1)."""
 

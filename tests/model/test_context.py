@@ -29,7 +29,7 @@ def graph(seed: int = 0) -> ItemGraph:
 
 
 def in_context(most: int = 64) -> LogiRec:
-    config = recipe("default", "hybrid", 0, {"model": {"dims": 6, "width": 8, "own_dropout": 0.0}}).model
+    config = recipe("default", "hybrid", 0, {"model": {"dims": 6, "width": 8}}).model
     return LogiRec(ITEMS, config, 0, item_bags(graph(), most, 0)).double()
 
 

@@ -102,16 +102,13 @@ class LogiRec(nn.Module):
         """Items as they are found."""
         return positive(embedding(rows, self.raw_items))
 
-    def anchor(self, rows: Tensor, hiding: Hiding | None = None, draws: Generator | None = None) -> Beta:
-        """Items as they are asked about: in their context, while training now and then by their context alone."""
+    def anchor(self, rows: Tensor, hiding: Hiding | None = None) -> Beta:
+        """Items as they are asked about: in their context."""
         if self.anchors is not None:
             return positive(embedding(rows, self.anchors))
         if self.context is None:
             return self.embed(rows)
-        own = embedding(rows, self.raw_items)
-        if draws is not None and self.config.own_dropout:
-            own = own * torch.empty_like(own[..., :1]).bernoulli_(1 - self.config.own_dropout, generator=draws)
-        return positive(own + self.context(rows.flatten(), hiding).view(*rows.shape, -1))
+        return positive(embedding(rows, self.raw_items) + self.context(rows.flatten(), hiding).view(*rows.shape, -1))
 
     @torch.no_grad()
     def settled(self) -> dict[str, Tensor]:
@@ -128,7 +125,7 @@ class LogiRec(nn.Module):
     def ask(self, asked: Sequence[Asked], draws: Generator | None = None, hiding: Hiding | None = None) -> list[Beta]:
         """Queries of any shapes, in one pass of the projection. `draws` and `hiding` are given while training."""
         places = [a.members.numel() for a in asked]
-        items = self.anchor(torch.cat([a.members.flatten() for a in asked]), hiding, draws)
+        items = self.anchor(torch.cat([a.members.flatten() for a in asked]), hiding)
         parts = map(Beta, items.alpha.split_with_sizes(places), items.beta.split_with_sizes(places))
         baskets = [Beta(*(p.view(*a.members.shape, -1) for p in part)) for a, part in zip(asked, parts, strict=True)]
         moves = [self.move(a, basket) for a, basket in zip(asked, baskets, strict=True)]
