@@ -28,10 +28,7 @@ def serve(model: Path, host: str, port: int, config: ServiceConfig, key_file: Pa
             f"--host {host} can be reached from other machines: set {KEY} or --api-key-file, or stay on 127.0.0.1"
         )
     app = create_app(Models(model), config, key)
-    try:
-        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise UsageError(f"--host {host} --port {port}: {error.strerror}") from error
+    listening = listen(host, port)
     _log_as_lines()
     shown = f"[{host}]" if ":" in host else host
     print(f"serving {model} at http://{shown}:{listening.getsockname()[1]}", file=sys.stderr, flush=True)  # noqa: T201
@@ -40,6 +37,16 @@ def serve(model: Path, host: str, port: int, config: ServiceConfig, key_file: Pa
     )
     with listening, contextlib.suppress(KeyboardInterrupt):  # being stopped is how a service ends
         uvicorn.Server(settings).run([listening])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    try:
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise UsageError(f"--host {host} --port {port}: {error.strerror}") from error
+    # Connections inherit it. Else an answer's body waits until the client has acknowledged its head: 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def _key(file: Path | None) -> str | None:
