@@ -1,7 +1,8 @@
 """Requests that arrive within a few milliseconds of each other are answered together.
 
 A basket alone costs a pass through the whole catalogue; 32 together cost little more. One batch is worked on at a
-time, in a thread of its own, while the next one gathers.
+time, in a thread of its own, while the next one gathers. Askers whose answers have just gone out tend to ask again
+soon: a batch waits a moment until as many are there as last time, or every second batch would hold only a few.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ class _Waiting(Generic[Question, Reply]):
 
 class Batcher(Generic[Question, Reply]):
     def __init__(self, work: Work[Question, Reply], most: int = 32, wait: float = 0.002, queue: int = 256) -> None:
-        """At most `most` questions a batch, gathered for `wait` seconds; `queue` may wait for their turn."""
+        """At most `most` questions a batch, gathered for at most `wait` seconds; `queue` may wait for their turn."""
         self.work, self.most, self.wait = work, most, wait
         self.queue: asyncio.Queue[_Waiting[Question, Reply]] = asyncio.Queue(queue)
         self._thread = ThreadPoolExecutor(1, "recommend")
@@ -64,8 +65,9 @@ class Batcher(Generic[Question, Reply]):
             raise Late from None
 
     async def _run(self) -> None:
+        expected = 1
         while True:
-            batch = await self._gather()
+            batch = await self._gather(expected)
             asked = [waiting for waiting in batch if not waiting.reply.done()]  # whoever gave up is not worked for
             try:
                 if asked:
@@ -73,11 +75,15 @@ class Batcher(Generic[Question, Reply]):
             finally:
                 for _ in batch:
                     self.queue.task_done()
+            expected = len(batch) + self.queue.qsize()  # so many were here at once, and may soon ask again
 
-    async def _gather(self) -> list[_Waiting[Question, Reply]]:
+    async def _gather(self, expected: int) -> list[_Waiting[Question, Reply]]:
+        """Up to `expected` are waited for, a moment long: one who is alone is answered at once."""
         batch = [await self.queue.get()]
-        if self.queue.qsize() < self.most - 1:
-            await asyncio.sleep(self.wait)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.wait):
+                while len(batch) < min(expected, self.most):
+                    batch.append(await self.queue.get())
         while len(batch) < self.most and not self.queue.empty():
             batch.append(self.queue.get_nowait())
         return batch
