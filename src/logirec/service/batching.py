@@ -28,7 +28,7 @@ class Late(Exception):
 @dataclass(frozen=True)
 class _Waiting(Generic[Question, Reply]):
     question: Question
-    reply: "asyncio.Future[Reply]"
+    reply: "asyncio.Future[Reply | Exception]"  # an error is a value here: nobody may be left to catch it
 
 
 class Batcher(Generic[Question, Reply]):
@@ -54,15 +54,27 @@ class Batcher(Generic[Question, Reply]):
 
     async def ask(self, question: Question, deadline: float) -> Reply:
         """The reply, or the error that the question led to; Busy or Late where there is none in time."""
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        try:
+        (reply,) = await self.ask_all([question], deadline)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def ask_all(self, questions: Sequence[Question], deadline: float) -> list[Reply | Exception]:
+        """A reply or an error for each. Busy where not all of them find room: then none takes any."""
+        if self.queue.qsize() + len(questions) > self.queue.maxsize:
+            raise Busy
+        loop = asyncio.get_running_loop()
+        replies: list[asyncio.Future[Reply | Exception]] = [loop.create_future() for _ in questions]
+        for question, reply in zip(questions, replies, strict=True):
             self.queue.put_nowait(_Waiting(question, reply))
-        except asyncio.QueueFull:
-            raise Busy from None
         try:
-            return await asyncio.wait_for(reply, deadline)  # cancels the future: a batch passes it over then
+            async with asyncio.timeout(deadline):
+                return [await reply for reply in replies]
         except TimeoutError:
             raise Late from None
+        finally:
+            for reply in replies:
+                reply.cancel()  # a batch passes over whoever no longer waits
 
     async def _run(self) -> None:
         expected = 1
@@ -96,9 +108,5 @@ class Batcher(Generic[Question, Reply]):
         except Exception as error:
             replies = [error] * len(asked)
         for waiting, reply in zip(asked, replies, strict=True):
-            if waiting.reply.done():
-                continue
-            if isinstance(reply, Exception):
-                waiting.reply.set_exception(reply)
-            else:
+            if not waiting.reply.done():
                 waiting.reply.set_result(reply)

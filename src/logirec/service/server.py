@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from logirec.config import ServiceConfig
 from logirec.errors import InputError, UsageError
@@ -32,11 +33,15 @@ def serve(model: Path, host: str, port: int, config: ServiceConfig, key_file: Pa
     _log_as_lines()
     shown = f"[{host}]" if ":" in host else host
     print(f"serving {model} at http://{shown}:{listening.getsockname()[1]}", file=sys.stderr, flush=True)  # noqa: T201
+    with listening, contextlib.suppress(KeyboardInterrupt):  # being stopped is how a service ends
+        server(app).run([listening])
+
+
+def server(app: FastAPI) -> uvicorn.Server:
     settings = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10, lifespan="on"
     )
-    with listening, contextlib.suppress(KeyboardInterrupt):  # being stopped is how a service ends
-        uvicorn.Server(settings).run([listening])
+    return uvicorn.Server(settings)
 
 
 def listen(host: str, port: int) -> socket.socket:
