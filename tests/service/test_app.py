@@ -87,7 +87,7 @@ def test_security_headers_are_on_every_answer(client):
         assert headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("given", [None, "", "Bearer ", "Bearer wrong-key-entirely", KEY.upper(), "Basic " + KEY])
+@pytest.mark.parametrize("given", [None, "", "Bearer ", "Bearer wrong-key-entirely", KEY, KEY.upper(), "Basic " + KEY])
 def test_without_the_key_nobody_enters(models, given):
     with client_of(models, key=KEY) as client:
         headers = {} if given is None else {"Authorization": given}

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse
 from prometheus_client import generate_latest
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
@@ -135,9 +134,7 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
             raise HTTPException(503)
         return _json({"status": "ready"})
 
-    @app.get(
-        "/metrics", response_class=PlainTextResponse, responses={**told(""), 200: {"description": "For Prometheus"}}
-    )
+    @app.get("/metrics", response_class=Response, responses=described.TEXT)
     def metrics() -> Response:
         meters.loaded.set(models.current.since)
         return Response(generate_latest(meters.registry), media_type="text/plain; version=0.0.4")

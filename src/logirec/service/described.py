@@ -25,6 +25,7 @@ _ABSENT = _error("Not in the catalogue", "http", "nothing here")
 _STOPPING = {**_error("Starting or stopping", "http", "this cannot be answered"), "headers": _RETRY}
 
 _ITEM = {"item_id": "P000123", "title": "Steel camping mug", "brand": "Norvik", "category": "Camping"}
+_REASON = {"item_id": "P000456", "title": "Gas stove", "share": 1.0, "change": 0.4, "attention": 1.0}
 _RECOMMENDATION = {
     **_ITEM,
     "rank": 1,
@@ -32,27 +33,18 @@ _RECOMMENDATION = {
     "confidence": 0.21,
     "uncertainty": 0.08,
     "because": {
-        "contributions": [
-            {
-                "item_id": "P000456",
-                "title": "Gas stove",
-                "share": 1.0,
-                "change": None,
-                "attention": 1.0,
-                "bought_together": False,
-            }
-        ],
-        "negations": [{"query": "~substitute(P000456)", "change": 0.4}],
+        "contributions": [{**_REASON, "bought_together": False}],
+        "negations": [{"query": "~substitute(P000457)", "change": 0.1}],
     },
 }
 ANSWER = {
-    "query": "complement(P000456) & ~substitute(P000456)",
+    "query": "complement(P000456) & ~substitute(P000457)",
     "recommendations": [_RECOMMENDATION],
-    "unknown": [],
-    "removed": [{"item_id": "P000457", "title": "Spirit stove", "by": "~substitute(P000456)", "known": True}],
+    "unknown": ["P999999"],
+    "removed": [{"item_id": "P000458", "title": "Spirit stove", "by": "~substitute(P000457)", "known": True}],
     "low_evidence": False,
 }
-ANSWERS = {"answers": [ANSWER, {"error": {**_ABSENT["content"]["application/json"]["example"]["error"]}}]}
+ANSWERS = {"answers": [ANSWER, _WRONG["content"]["application/json"]["example"]]}
 ITEM, ITEMS = _ITEM, {"items": [_ITEM]}
 DIRECTION = {
     "first": "P000456",
@@ -91,6 +83,13 @@ def looked_up(example: Any) -> Responses:
 def told(example: Any) -> Responses:
     """What has nothing to ask for."""
     return {200: _good(example), 401: _KEY, 413: _LARGE}
+
+
+TEXT: Responses = {
+    200: {"description": "In Prometheus' format", "content": {"text/plain": {"schema": {"type": "string"}}}},
+    401: _KEY,
+    413: _LARGE,
+}
 
 
 def health(status: str) -> Responses:
