@@ -1,7 +1,13 @@
 """Another model takes the old one's place: what is swapped, what is refused, and what a request sees of it."""
 
+import contextlib
+import http.client
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -9,8 +15,9 @@ from logirec.config import recipe
 from logirec.fit import train
 from logirec.folders import MANIFEST, write_manifest
 from logirec.model.artifact import KIND, SCHEMA
+from logirec.recommender.recommender import Recommender
 from logirec.service.models import Models
-from tests.service.worlds import client_of, until
+from tests.service.worlds import ask, client_of, until
 
 
 @pytest.fixture
@@ -115,3 +122,86 @@ def test_titles_are_searched_in_the_model_that_is_served(pointer):
         after = client.get("/v1/items", params={"search": title})
     assert before["items"]
     assert after.json() == before
+
+
+# Under load ---------------------------------------------------------------------------------------------------------
+
+
+class Load:
+    """Clients that ask one thing over and over, on connections that they keep; every answer that is wrong is kept."""
+
+    def __init__(self, address, body, right, clients=8):
+        self.address, self.body, self.right = address, body, right
+        self.answered, self.failed, self.stop = [0] * clients, [], threading.Event()
+        self.threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(clients)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def _ask(self, number):
+        connection = http.client.HTTPConnection(*self.address, timeout=60)
+        with contextlib.closing(connection):
+            while not self.stop.is_set():
+                try:
+                    connection.request("POST", "/v1/recommend", self.body)
+                    response = connection.getresponse()
+                    found = json.load(response)
+                    if [one["item_id"] for one in found.get("recommendations", ())] not in self.right:
+                        self.failed.append((response.status, found))
+                except (OSError, http.client.HTTPException, ValueError) as error:
+                    self.failed.append(error)
+                    connection.close()
+                self.answered[number] += 1
+
+
+@pytest.mark.slow
+def test_twenty_swaps_under_load_and_no_request_fails(pointer, leak_free, ids):
+    folder = pointer.parent
+    changes = {"model": {"dims": 8, "width": 16}, "training": {"max_steps": 20, "batch": 32}}
+    train(leak_free, folder / "two", recipe("default", "hybrid", 1, changes))
+    right = [
+        [one.item_id for one in Recommender.load(folder / name).recommend(ids[:2], explain=False)]
+        for name in ("one", "two")
+    ]
+    assert right[0] != right[1]
+    command = [sys.executable, "-m", "logirec", "serve", str(pointer), "--port", "0", "--reload-seconds", "0.5"]
+    with subprocess.Popen(
+        [*command, "--deadline-ms", "60000"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as server:
+        host, port = server.stderr.readline().split()[-1].removeprefix("http://").split(":")
+        said = []
+        reading = threading.Thread(target=lambda: [said.append(line) for line in server.stderr])
+        reading.start()
+
+        def told():
+            return ask((host, int(port)), "GET", "/v1/model").json()["sha256"]
+
+        body = json.dumps({"basket": list(ids[:2]), "explain": False})
+        try:
+            with Load((host, int(port)), body, right) as load:
+                for number in range(1, 21):
+                    before, so_far = told(), list(load.answered)
+                    if number == 10:
+                        point(pointer, "broken")
+                        until(lambda: any("refused" in line for line in said))
+                        assert told() == before
+                    point(pointer, ("one", "two")[number % 2])
+                    if number % 3 == 0:
+                        server.send_signal(signal.SIGHUP)
+                    until(lambda: told() != before)  # noqa: B023
+                    until(lambda: all(now > was for now, was in zip(load.answered, so_far, strict=True)))  # noqa: B023
+            counted = ask((host, int(port)), "GET", "/metrics").text
+        finally:
+            server.terminate()
+            reading.join()
+    assert load.failed == []
+    assert "logirec_model_swaps_total 20.0" in counted
+    assert sum("refused" in line for line in said) == 1
+    assert server.returncode == 0
