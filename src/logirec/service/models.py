@@ -70,5 +70,6 @@ def _looks(folder: Path) -> object:
 
 def _load(path: Path) -> Served:
     folder = path.resolve()  # the link may be changed while we read
-    found = sha256(folder / MANIFEST)  # first: if the folder is replaced meanwhile, the next look sees another one
+    manifest = folder / MANIFEST  # read first: if the folder is replaced meanwhile, the next look sees another one
+    found = sha256(manifest) if manifest.is_file() else ""  # without one, loading says what is wrong
     return Served(Recommender.load(folder), Words(folder / ITEMS), found, time.time())
