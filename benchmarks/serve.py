@@ -2,20 +2,26 @@
 
     .venv/bin/python benchmarks/serve.py --items 100000 --dims 400 --seconds 60 --swaps 20
 
-Needs `wrk`. Prints requests a second, latency, errors, memory against the weights, and one request alone.
+Needs `wrk`. Prints requests a second, latency, failed requests (not 2xx, or a broken connection), memory against the
+weights, and one request alone. The swaps are spread over the load, every third told by SIGHUP; before the last one a
+corrupt model is put in their place and must be refused.
 """
 
 import argparse
 import json
+import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -78,16 +84,18 @@ def wrk(address: str, script: Path, connections: int, seconds: int) -> dict[str,
     ]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     latency = {p: _ms(value) for p, value in re.findall(r"(50|75|90|99)%\s+([\d.]+\w+)", text)}
-    errors = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-    broken = re.search(r"Socket errors: (.*)", text)
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    broken = re.search(r"Socket errors: (.*)", text)  # connect 0, read 0, write 0, timeout 0; absent when all are 0
     rate = re.search(r"Requests/sec:\s+([\d.]+)", text)
+    sent = re.search(r"(\d+) requests in", text)
     assert rate is not None, text
+    assert sent is not None, text
     return {
+        "requests": int(sent[1]),
         "requests_per_second": float(rate[1]),
         "p50_ms": latency["50"],
         "p99_ms": latency["99"],
-        "errors": int(errors[1]) if errors else 0,
-        "socket_errors": broken[1] if broken else "none",
+        "failed": (int(refused[1]) if refused else 0) + sum(map(int, re.findall(r"\d+", broken[1] if broken else ""))),
     }
 
 
@@ -116,40 +124,91 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     script = folder / "baskets.lua"
     script.write_text(SCRIPT % (arguments.items - 1, "true" if arguments.explain else "false"))
     command = [sys.executable, "-m", "logirec", "serve", str(link), "--port", "0", "--deadline-ms", "10000"]
-    with (folder / "access.log").open("w") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=subprocess.PIPE, text=True)
-        assert server.stderr is not None
-        address = server.stderr.readline().split()[-1]
-        threading.Thread(target=server.stderr.read, daemon=True).start()
-        wrk(address, script, arguments.connections, 3)  # warm
-        report: dict[str, Any] = {"alone": wrk(address, script, 1, min(10, arguments.seconds))}
-        report["memory_mb"] = _memory(server.pid)
-        report["memory_over_weights"] = report["memory_mb"] * 2**20 / weights
-        swapper = threading.Thread(target=swap, args=(folder, link, arguments, address))
-        if arguments.swaps:
-            make_model(folder / "model-1", arguments.items, arguments.dims, 1)
-            swapper.start()
-        report["loaded"] = wrk(address, script, arguments.connections, arguments.seconds)
-        if arguments.swaps:
-            swapper.join()
-            text = urllib.request.urlopen(f"{address}/metrics").read().decode()  # noqa: S310
-            report["swaps"] = float(re.search(r"logirec_model_swaps_total ([\d.]+)", text)[1])  # type: ignore[index]
-        report["peak_memory_mb"] = _memory(server.pid, "VmHWM")
-        server.terminate()
-        server.wait(30)
+    with (folder / "access.log").open("w") as log, (folder / "errors.log").open("w+") as errors:
+        server = subprocess.Popen(command, stdout=log, stderr=errors, text=True)
+        try:
+            address = _address(folder / "errors.log", server)
+            wrk(address, script, arguments.connections, 3)  # warm
+            report: dict[str, Any] = {"alone": wrk(address, script, 1, min(10, arguments.seconds))}
+            report["memory_mb"] = _memory(server.pid)
+            report["memory_over_weights"] = report["memory_mb"] * 2**20 / weights
+            with ThreadPoolExecutor(1) as pool:
+                if arguments.swaps:
+                    make_model(folder / "model-1", arguments.items, arguments.dims, 1)
+                    make_corrupt(folder / "model-1", folder / "corrupt")
+                    swapping = pool.submit(swap, Swaps(folder, link, address, server.pid), arguments)
+                report["loaded"] = wrk(address, script, arguments.connections, arguments.seconds)
+                if arguments.swaps:
+                    report["swapping_seconds"] = swapping.result()
+            if arguments.swaps:
+                report["swapped"] = _swapped(address)
+                report["refused"] = (folder / "errors.log").read_text().count("refused")
+            report["peak_memory_mb"] = _memory(server.pid, "VmHWM")
+        finally:
+            server.terminate()
+            server.wait(30)
     return report
 
 
-def swap(folder: Path, link: Path, arguments: argparse.Namespace, address: str) -> None:
+def make_corrupt(sound: Path, out: Path) -> None:
+    """The same model with its last byte gone, and a manifest of other bytes: it looks like a new one."""
+    shutil.copytree(sound, out)
+    with (out / "weights.safetensors").open("r+b") as weights:
+        weights.truncate(weights.seek(0, 2) - 1)
+    manifest = out / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text())))
+
+
+class Swaps(NamedTuple):
+    folder: Path
+    link: Path
+    address: str
+    pid: int
+
+    def to(self, name: str, hangup: bool) -> None:
+        aside = self.folder / "aside"
+        aside.symlink_to(name)
+        aside.replace(self.link)
+        if hangup:
+            os.kill(self.pid, signal.SIGHUP)
+
+    def until(self, true: Callable[[], bool]) -> None:
+        for _ in range(1200):
+            if true():
+                return
+            time.sleep(0.05)
+        raise SystemExit("a model was not looked at within a minute")
+
+
+def swap(swaps: Swaps, arguments: argparse.Namespace) -> float:
+    """Seconds until all were done: more than the load lasted means that the last ones were not under load."""
+    began = time.perf_counter()
+    pause = arguments.seconds / (arguments.swaps + 2)  # spread over the load, with room for the loading itself
+    errors = swaps.folder / "errors.log"
     for number in range(1, arguments.swaps + 1):
-        before = _served(address)
-        aside = folder / "aside"
-        aside.symlink_to(f"model-{number % 2}")
-        aside.replace(link)
-        for _ in range(600):
-            if _served(address) != before:
-                break
-            time.sleep(0.1)
+        due = began + number * pause
+        if number == arguments.swaps:
+            swaps.to("corrupt", hangup=True)
+            swaps.until(lambda: "refused" in errors.read_text())
+        time.sleep(max(0, due - time.perf_counter()))
+        before = _served(swaps.address)
+        swaps.to(f"model-{number % 2}", hangup=number % 3 == 0)
+        swaps.until(lambda: _served(swaps.address) != before)  # noqa: B023
+    return round(time.perf_counter() - began, 1)
+
+
+def _address(log: Path, server: subprocess.Popen[str]) -> str:
+    while not (found := re.search(r"at (http://\S+)\n", log.read_text())):
+        assert server.poll() is None, log.read_text()
+        time.sleep(0.1)
+    return found[1]
+
+
+def _swapped(address: str) -> int:
+    with urllib.request.urlopen(f"{address}/metrics") as reply:  # noqa: S310
+        found = re.search(r"logirec_model_swaps_total ([\d.]+)", reply.read().decode())
+    assert found is not None
+    return int(float(found[1]))
 
 
 def _served(address: str) -> str:

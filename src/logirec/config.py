@@ -219,7 +219,7 @@ class ServiceConfig(Settings):
     gather: Annotated[int, Field(ge=1, le=1_000)] = 32
     """Requests that are answered together."""
     gather_ms: Annotated[float, Field(ge=0, le=1_000)] = 2.0
-    """How long the first of them waits for others."""
+    """How long the first of them waits for as many others as last time."""
     deadline_ms: Annotated[float, Field(gt=0, le=600_000)] = 2_000.0
     """A request that has waited this long is answered with 503."""
     reload_seconds: Annotated[float, Field(ge=0, le=86_400)] = 1.0

@@ -1,5 +1,6 @@
 """Baskets in, explained recommendations out: what never appears, what does not matter, and reasons that are true."""
 
+import gc
 import json
 from dataclasses import asdict, replace
 from itertools import pairwise
@@ -272,3 +273,15 @@ def test_a_bad_request_in_a_batch_spoils_only_itself(recommender, ids):
     assert recommender.attempt_many([]) == []
     with pytest.raises(UnknownItems):
         recommender.recommend_many([good, bad])
+
+
+def test_an_error_in_a_batch_leaves_gradients_as_they_were(recommender, ids):
+    """A generator that was left inside no_grad would keep them off until it is collected."""
+    gc.disable()
+    try:
+        recommender.attempt_many([Request(ids[:1]), Request(["no such item"])])
+        with pytest.raises(UnknownItems):
+            recommender.recommend_many([Request(ids[:1]), Request(["no such item"])])
+        assert torch.is_grad_enabled()
+    finally:
+        gc.enable()

@@ -39,16 +39,52 @@ def test_each_gets_its_own_reply_and_most_come_together():
     assert [len(batch) for batch in work.batches] == [8, 8, 4]
 
 
-def test_one_alone_is_not_kept_waiting_for_others():
+HOURS = 10_000.0  # a wait that no test would live to see the end of
+
+
+def test_one_alone_is_answered_at_once():
     work = Work()
 
     async def main():
-        async with Batcher(work, most=1000, wait=0.001) as batcher:
+        async with Batcher(work, wait=HOURS) as batcher:
             assert await batcher.ask(1, 10) == 2
             assert await batcher.ask(2, 10) == 4
 
     run(main())
     assert work.batches == [[1], [2]]
+
+
+def test_as_many_as_were_there_together_are_waited_for():
+    work = Work()
+    work.open.clear()
+
+    async def main():
+        async with Batcher(work, wait=HOURS) as batcher:
+            first = asyncio.create_task(batcher.ask(1, 10))
+            while not work.batches:
+                await asyncio.sleep(0.001)
+            rest = [asyncio.create_task(batcher.ask(n, 10)) for n in (2, 3)]  # three askers in all
+            await asyncio.sleep(0)
+            work.open.set()
+            await first
+            return await asyncio.gather(*rest, batcher.ask(4, 10))
+
+    assert run(main()) == [4, 6, 8]
+    assert work.batches == [[1], [2, 3, 4]]
+
+
+def test_who_does_not_come_is_not_waited_for_long():
+    work = Work()
+
+    async def main():
+        async with Batcher(work, most=3, wait=0.001) as batcher:
+            await asyncio.gather(*(batcher.ask(n, 10) for n in (1, 2, 3)))
+            assert await batcher.ask(4, 10) == 8
+            batcher.wait = HOURS  # alone by now
+            assert await batcher.ask(5, 10) == 10
+
+    run(main())
+    assert work.batches == [[1, 2, 3], [4], [5]]
 
 
 def test_an_error_is_of_its_question_alone():

@@ -18,6 +18,7 @@ def command(
     key_file: Path | None = typer.Option(
         None, "--api-key-file", help="File with the key that requests must bring. Or set LOGIREC_API_KEY."
     ),
+    approximate: bool = typer.Option(False, "--approximate", help="By the approximate index (train --ann)."),
     max_body: int = options.setting(ServiceConfig, "max_body"),
     max_basket: int = options.setting(ServiceConfig, "max_basket"),
     max_top_k: int = options.setting(ServiceConfig, "max_top_k"),

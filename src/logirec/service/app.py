@@ -11,30 +11,25 @@ import msgspec
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import generate_latest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from logirec import __version__
 from logirec.config import ServiceConfig
 from logirec.errors import InputError, LogiRecError
-from logirec.model.catalogue import Item, Search
+from logirec.model.catalogue import Item
 from logirec.recommender.answers import Answer, Direction
 from logirec.recommender.answers import Request as Asked
+from logirec.service import described
 from logirec.service.batching import Batcher, Busy, Late
+from logirec.service.described import answered, body, describe, health, looked_up, told
 from logirec.service.errors import explained, reply
 from logirec.service.gate import Gate, Meters
-from logirec.service.messages import Ask, AskMany, ErrorReply, ItemReply, ItemsReply, ModelReply
+from logirec.service.messages import AnswersReply, Ask, AskMany, ItemReply, ItemsReply, ModelReply, StatusReply
 from logirec.service.models import Models
 from logirec.service.page import add_page
 
 METRICS = ("hit@3", "ndcg@3", "mrr", "hit@10", "queries")
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    401: {"model": ErrorReply, "description": "No key, or a wrong one"},
-    413: {"model": ErrorReply, "description": "A body that is too large"},
-    422: {"model": ErrorReply, "description": "Something that cannot be answered"},
-    503: {"model": ErrorReply, "description": "Too much to do; see Retry-After"},
-}
-_LOOKED_UP = {**_ERRORS, 404: {"model": ErrorReply, "description": "Not in the catalogue"}}
 
 
 def create_app(models: Models, config: ServiceConfig, key: str | None = None) -> FastAPI:
@@ -45,6 +40,7 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
         return models.current.recommender.attempt_many(requests)
 
     batcher: Batcher[Asked, Answer] = Batcher(work, config.gather, config.gather_ms / 1000, config.queue)
+    meters.waiting.set_function(batcher.queue.qsize)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -61,47 +57,54 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
         version=__version__,
         description="A basket of products in, the products that complete it out.",
         lifespan=lifespan,
+        redirect_slashes=False,  # one address per thing, and no answer made of the sender's own words
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
     )
     deadline = config.deadline_ms / 1000
 
-    @app.post("/v1/recommend", response_model=Answer, responses=_ERRORS, openapi_extra=_body(Ask))
+    @app.post("/v1/recommend", response_model=Answer, responses=answered(described.ANSWER), openapi_extra=body(Ask))
     async def recommend(request: Request) -> Response:
         """What completes a basket, or answers a query: how sure, and why."""
         asked = Ask.model_validate_json(await request.body()).request(config)
         return _json(await batcher.ask(asked, deadline))
 
-    @app.post("/v1/recommend/batch", responses=_ERRORS, openapi_extra=_body(AskMany))
+    @app.post(
+        "/v1/recommend/batch",
+        response_model=AnswersReply,
+        responses=answered(described.ANSWERS),
+        openapi_extra=body(AskMany),
+    )
     async def recommend_many(request: Request) -> Response:
         """Several at once: a list of answers, or errors in their places."""
         many = AskMany.model_validate_json(await request.body()).requests
         if len(many) > config.max_batch:
             raise InputError(f"{len(many)} requests; at most {config.max_batch}")
-        found = await asyncio.gather(*(_attempt(ask, config, batcher, deadline) for ask in many))
-        return _json({"answers": found})
+        asked = [_read(ask, config) for ask in many]
+        found = iter(await batcher.ask_all([one for one in asked if isinstance(one, Asked)], deadline))
+        replies = [next(found) if isinstance(one, Asked) else one for one in asked]
+        return _json({"answers": [_in_place(one, request.state.request_id) for one in replies]})
 
-    @app.get("/v1/items", response_model=ItemsReply, responses=_ERRORS)
+    @app.get("/v1/items", response_model=ItemsReply, responses=looked_up(described.ITEMS))
     def items(search: str = Query("", max_length=200), limit: int = Query(20, ge=1, le=100)) -> Response:
         """Items whose words begin with these; without any, some to begin with."""
-        if not search.strip():
-            return _json({"items": [_item(found) for found in models.current.first[:limit]]})
-        with contextlib.closing(Search(models.current.words)) as words:
-            return _json({"items": [_item(found) for found in words.find(search, limit)]})
+        served = models.current
+        found = served.words.find(search, limit) if search.strip() else served.first[:limit]
+        return _json({"items": [_item(one) for one in found]})
 
-    @app.get("/v1/items/{item_id:path}", response_model=ItemReply, responses=_LOOKED_UP)
+    @app.get("/v1/items/{item_id:path}", response_model=ItemReply, responses=looked_up(described.ITEM))
     def item(item_id: str) -> Response:
         catalogue = models.current.recommender.trained.catalogue
         if item_id not in catalogue.vocabulary:
             raise HTTPException(404)
         return _json(_item(catalogue.item(int(catalogue.vocabulary.rows([item_id])[0]))))
 
-    @app.get("/v1/direction", response_model=Direction, responses=_ERRORS)
+    @app.get("/v1/direction", response_model=Direction, responses=answered(described.DIRECTION))
     def direction(first: str = Query(max_length=500), second: str = Query(max_length=500)) -> Response:
         """A pair both ways."""
         return _json(models.current.recommender.direction(first, second))
 
-    @app.get("/v1/model", response_model=ModelReply, responses=_ERRORS)
+    @app.get("/v1/model", response_model=ModelReply, responses=told(described.MODEL))
     def model() -> Response:
         served = models.current
         trained = served.recommender.trained
@@ -125,17 +128,17 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
             }
         )
 
-    @app.get("/livez")
-    async def alive() -> dict[str, str]:
-        return {"status": "alive"}
+    @app.get("/livez", response_model=StatusReply, responses=health("alive"))
+    async def alive() -> Response:
+        return _json({"status": "alive"})
 
-    @app.get("/readyz", responses={503: {"model": ErrorReply, "description": "Starting or stopping"}})
+    @app.get("/readyz", response_model=StatusReply, responses=health("ready"))
     async def ready(request: Request) -> Response:
         if not getattr(app.state, "ready", False):
             raise HTTPException(503)
         return _json({"status": "ready"})
 
-    @app.get("/metrics", response_class=Response)
+    @app.get("/metrics", response_class=Response, responses=described.TEXT)
     def metrics() -> Response:
         meters.loaded.set(models.current.since)
         return Response(generate_latest(meters.registry), media_type="text/plain; version=0.0.4")
@@ -144,6 +147,7 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
     for kind in (HTTPException, LogiRecError, ValidationError, RequestValidationError, Busy, Late):
         app.add_exception_handler(kind, reply)
     paths = {getattr(route, "path", "") for route in app.routes}
+    describe(app, key is not None)
     app.add_middleware(Gate, max_body=config.max_body, key=key, meters=meters, paths=paths)
     return app
 
@@ -172,14 +176,20 @@ def _listen_for_hangup(models: Models, meters: Meters) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, start)
 
 
-async def _attempt(ask: Ask, config: ServiceConfig, batcher: Batcher[Asked, Answer], deadline: float) -> Any:
+def _read(ask: Ask, config: ServiceConfig) -> Asked | InputError:
     try:
-        return await batcher.ask(ask.request(config), deadline)
-    except Exception as error:
-        status, code, message, at = explained(error)
-        if status >= 500:
-            raise
-        return {"error": {"code": code, "message": message, "at": at}}
+        return ask.request(config)
+    except InputError as error:
+        return error
+
+
+def _in_place(reply: Answer | Exception, request_id: str) -> Any:
+    if not isinstance(reply, Exception):
+        return reply
+    status, code, message, at = explained(reply)
+    if status >= 500:
+        raise reply
+    return {"error": {"code": code, "message": message, "at": at, "request_id": request_id}}
 
 
 def _item(item: Item) -> dict[str, Any]:
@@ -188,10 +198,3 @@ def _item(item: Item) -> dict[str, Any]:
 
 def _json(value: Any) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
-
-
-def _body(kind: type) -> dict[str, Any]:
-    """The body's schema; it is read by ourselves, so that no size or depth of it can hurt."""
-    schema = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")
-    schema.pop("$defs", None)
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

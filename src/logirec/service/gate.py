@@ -50,6 +50,7 @@ class Meters:
         self.batch = Histogram(
             "logirec_batch_size", "Requests per batch", buckets=(1, 2, 4, 8, 16, 32, 64), registry=self.registry
         )
+        self.waiting = Gauge("logirec_requests_waiting", "Requests whose turn has not come", registry=self.registry)
         self.swaps = Counter("logirec_model_swaps_total", "Models that took another's place", registry=self.registry)
         self.loaded = Gauge("logirec_model_served_since_seconds", "When the model was loaded", registry=self.registry)
 
@@ -57,7 +58,7 @@ class Meters:
 class Gate:
     def __init__(self, app: App, max_body: int, key: str | None, meters: Meters, paths: set[str]) -> None:
         self.app, self.max_body, self.meters, self.paths = app, max_body, meters, paths
-        self.key = None if key is None else key.encode()
+        self.key = None if key is None else f"Bearer {key}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,9 +81,7 @@ class Gate:
         try:
             if self.key is not None and scope["path"] not in OPEN and not self._may_enter(headers):
                 await _refuse(answer, 401, "key", "an API key is needed: Authorization: Bearer KEY", request_id)
-            elif not headers.get(b"content-length", b"0").isdigit():
-                await _refuse(answer, 400, "invalid", "Content-Length is no number", request_id)
-            elif int(headers.get(b"content-length", b"0")) > self.max_body:
+            elif self._says_too_large(headers.get(b"content-length", b"")):
                 await _refuse(answer, 413, "too_large", f"a body has at most {self.max_body} bytes", request_id)
             else:
                 body = await self._body(receive) if scope["method"] not in ("GET", "HEAD") else b""
@@ -99,8 +98,11 @@ class Gate:
             self._note(scope, request_id, status, time.perf_counter() - started)
 
     def _may_enter(self, headers: dict[bytes, bytes]) -> bool:
-        given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-        return hmac.compare_digest(given, self.key or b"")
+        return hmac.compare_digest(headers.get(b"authorization", b""), self.key or b"")
+
+    def _says_too_large(self, length: bytes) -> bool:
+        """Only digits count, and not thousands of them, which int() would not read; the body is measured anyway."""
+        return length.isdigit() and (len(length) > 18 or int(length) > self.max_body)
 
     async def _body(self, receive: Receive) -> bytes | None:
         """All of it, or None where it is longer than allowed, whatever its header said."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from logirec.config import ServiceConfig
 from logirec.errors import InputError
 from logirec.query import from_json, items_of, parse
-from logirec.recommender.answers import Request
+from logirec.recommender.answers import Answer, Request
 
 ItemId = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -49,6 +49,13 @@ class Ask(_Strict):
 
 
 class AskMany(_Strict):
+    """Several requests."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"requests": [{"basket": ["P000123"], "top_k": 3}, {"query": "complement(P000456)"}]}]
+        }
+    )
     requests: list[Ask] = Field(min_length=1, description="Answered in this order; each may fail by itself.")
 
 
@@ -61,6 +68,14 @@ class ErrorBody(BaseModel):
 
 class ErrorReply(BaseModel):
     error: ErrorBody
+
+
+class AnswersReply(BaseModel):
+    answers: list[Answer | ErrorReply] = Field(description="In the order of the requests.")
+
+
+class StatusReply(BaseModel):
+    status: str
 
 
 class ItemReply(BaseModel):

@@ -3,13 +3,13 @@
 import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from logirec.errors import LogiRecError
 from logirec.folders import MANIFEST, sha256
 from logirec.model.artifact import ITEMS
-from logirec.model.catalogue import Item
+from logirec.model.catalogue import Item, Search
 from logirec.recommender.recommender import Recommender
 from logirec.service.first_items import first_items
 from logirec.service.origin import Origin, origin
@@ -17,10 +17,21 @@ from logirec.service.origin import Origin, origin
 log = logging.getLogger("logirec.service")
 
 
+class Words:
+    """Items by their words. The file stays open: the model's folder may go before its last request is answered."""
+
+    def __init__(self, path: Path) -> None:
+        self._thread = ThreadPoolExecutor(1, "search")  # SQLite answers in the thread that opened the file
+        self._search = self._thread.submit(Search, path).result()
+
+    def find(self, text: str, limit: int) -> list[Item]:
+        return self._thread.submit(self._search.find, text, limit).result()
+
+
 @dataclass(frozen=True)
 class Served:
     recommender: Recommender
-    words: Path  # where titles are searched
+    words: Words
     sha256: str  # of the model's manifest
     since: float
     first: tuple[Item, ...]  # to begin with
@@ -30,33 +41,43 @@ class Served:
 class Models:
     """`path` is a model folder, or a link to one: the pointer that is changed to serve another model."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.current = _load(path)
-        self.refused: str | None = None  # the manifest of a newer model that could not be loaded
+    def __init__(self, path: Path, approximate: bool = False) -> None:
+        self.path, self.approximate = path, approximate
+        self.current = _load(path, approximate)
+        self.refused: object = None  # the looks of a newer model that could not be loaded
         self._loading = threading.Lock()
 
     def refresh(self) -> bool:
         """Serve what the path leads to now, if that is another model. A model that is not sound is refused."""
         with self._loading:
             try:
-                found = sha256(self.path.resolve() / MANIFEST)
+                folder = self.path.resolve()
+                found, looks = sha256(folder / MANIFEST), _looks(folder)
             except OSError:
                 return False  # between two models there may be none for a moment
-            if found in (self.current.sha256, self.refused):
+            if found == self.current.sha256 or looks == self.refused:
                 return False
             try:
-                self.current = _load(self.path)  # one assignment: a batch has the old model or the new one
-            except (LogiRecError, OSError) as error:
-                self.refused = found
-                log.error("the new model is refused, the old one goes on serving: %s", error)
+                self.current = _load(
+                    folder, self.approximate
+                )  # one assignment: a batch has the old model or the new one
+            except Exception as error:  # whatever it is, it must not end the watch
+                self.refused = looks
+                log.error("the new model is refused, the old one goes on serving: %s", str(error) or repr(error))
                 return False
             log.info("now serving model %s", self.current.sha256[:12])
             return True
 
 
-def _load(path: Path) -> Served:
+def _looks(folder: Path) -> object:
+    """Changes when any file does: a model that is still being copied is tried again."""
+    return folder, {(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()}
+
+
+def _load(path: Path, approximate: bool) -> Served:
     folder = path.resolve()  # the link may be changed while we read
-    recommender = Recommender.load(folder)
+    manifest = folder / MANIFEST  # read first: if the folder is replaced meanwhile, the next look sees another one
+    found = sha256(manifest) if manifest.is_file() else ""  # without one, loading says what is wrong
+    recommender = Recommender.load(folder, approximate=approximate)
     first = first_items(recommender.trained)
-    return Served(recommender, folder / ITEMS, sha256(folder / MANIFEST), time.time(), first, origin(folder))
+    return Served(recommender, Words(folder / ITEMS), found, time.time(), first, origin(folder))
