@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from logirec.config import recipe
@@ -59,7 +60,7 @@ def make_model(out: Path, items: int, dims: int, seed: int) -> int:
             weights=dict(model.state_dict()),
             recipe=made,
             catalogue=Catalogue(ids, [f"Product {i}" for i in ids], [None] * items, [None] * items),
-            links={r: KnownLinks(torch.arange(0, 10 * items + 1, 10), targets.clone()) for r in Relation},
+            links={r: KnownLinks(np.arange(0, 10 * items + 1, 10), targets.numpy().copy()) for r in Relation},
             calibration={"low": curve, "high": curve},
             metrics={"test": {}},
             card="random\n",

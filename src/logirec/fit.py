@@ -156,8 +156,8 @@ def _reliability(calibration: dict[str, Any], scores: Scores, dataset: Dataset) 
 def _known_links(dataset: Dataset) -> dict[Relation, KnownLinks]:
     found = {}
     for relation, links in dataset.graph().links.items():
-        starts = torch.from_numpy(row_starts(links.source, dataset.items).astype(np.int64))
-        found[relation] = KnownLinks(starts, torch.from_numpy(links.target.astype(np.int32)))
+        starts = row_starts(links.source, dataset.items).astype(np.int64)
+        found[relation] = KnownLinks(starts, links.target.astype(np.int32))
     return found
 
 

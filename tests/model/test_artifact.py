@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 
+import numpy as np
 import pytest
 import torch
 
@@ -27,7 +28,7 @@ def parts(**changes) -> Parts:
         "weights": dict(model.state_dict()),
         "recipe": RECIPE,
         "catalogue": Catalogue(IDS, TITLES, [None] * 30, ["Kitchen"] * 30),
-        "links": {r: KnownLinks(torch.arange(31), torch.arange(1, 31, dtype=torch.int32) % 30) for r in Relation},
+        "links": {r: KnownLinks(np.arange(31), np.arange(1, 31, dtype=np.int32) % 30) for r in Relation},
         "calibration": {"low": CURVE},
         "metrics": {"test": {"low": {}}},
         "card": "# A model\n",
@@ -139,7 +140,7 @@ def test_parts_that_do_not_fit_are_refused_even_with_a_right_manifest(saved, tmp
         with pytest.raises(ArtifactError, match="do not fit together"):
             TrainedModel.load(rewritten(name, change))
     short = Catalogue(IDS[:-1], TITLES[:-1], [None] * 29, [None] * 29)
-    astray = {r: KnownLinks(torch.arange(5), torch.arange(4, dtype=torch.int32)) for r in Relation}
+    astray = {r: KnownLinks(np.arange(5), np.arange(4, dtype=np.int32)) for r in Relation}
     for name, change in (("items", {"catalogue": short}), ("links", {"links": astray})):
         artifact.save(tmp_path / name, parts(**change))
         (tmp_path / name / MANIFEST).unlink()

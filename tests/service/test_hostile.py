@@ -2,8 +2,8 @@
 
 import json
 
+import numpy as np
 import pytest
-import torch
 
 from logirec.config import recipe
 from logirec.model import artifact
@@ -196,7 +196,7 @@ def strange(tmp_path_factory):
             weights=dict(LogiRec(count, made.model, 0).state_dict()),
             recipe=made,
             catalogue=Catalogue(STRANGE, STRANGE, [None] * count, STRANGE),
-            links={r: KnownLinks(torch.arange(count + 1), torch.arange(count).int().roll(1)) for r in Relation},
+            links={r: KnownLinks(np.arange(count + 1), np.roll(np.arange(count, dtype=np.int32), 1)) for r in Relation},
             calibration={},
             metrics={},
             card="strange\n",

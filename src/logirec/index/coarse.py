@@ -31,10 +31,10 @@ class Coarse:
             sums[part] = centred.sum(1)
         self.offsets = offsets + sums  # (R, N)
 
-    def products(self, features: Tensor) -> Tensor:
-        """(B, N) for queries (B, 2D), up to rounding; the items' own part of it is in the offsets."""
+    def scores(self, features: Tensor, offsets: Tensor, own: Tensor) -> Tensor:
+        """(B, N) for queries (B, 2D) with their own part (B,), up to rounding; `offsets` are some of ours."""
         table = ((features - 1).bfloat16() @ self.weights.T).float()
-        return table.add_((features @ self.mean)[:, None])
+        return table.add_(offsets).add_((features @ self.mean + own)[:, None])
 
 
 def pays(weights: Tensor) -> bool:

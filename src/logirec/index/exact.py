@@ -20,15 +20,15 @@ from logirec.index.scan import Best, Scan, Spread, WholeScan, in_order, one_hot
 from logirec.logic.beta import Beta, positive
 from logirec.logic.divergence import all_bits, item_features, query_features, query_offset
 from logirec.model.logirec import LogiRec
-from logirec.model.tensors import slices
+from logirec.model.tensors import let_go, slices
 from logirec.relation import Relation
 
 SPARE = 4.0  # how much larger than any error seen the largest unseen one may be
 
 
 class ExactIndex:
-    def __init__(self, model: LogiRec, coarse: bool | None = None) -> None:
-        """`coarse`: whether to scan in bfloat16; None: where it is faster."""
+    def __init__(self, model: LogiRec, coarse: bool | None = None, mapped: bool = False) -> None:
+        """`coarse`: whether to scan in bfloat16; None: where it is faster. `mapped`: the weights are a mapped file."""
         with torch.no_grad():
             self.scale = 1.0 if model.log_scale is None else float(model.log_scale.exp())
             self.weights = torch.empty_like(model.raw_items)  # (N, 2D)
@@ -37,6 +37,8 @@ class ExactIndex:
                 features = item_features(positive(model.raw_items[part]))
                 self.weights[part] = features.weights.mul_(-self.scale)
                 offset[part] = features.offset.mul_(-self.scale)
+                if mapped:
+                    let_go(model.raw_items[part])
             bias = torch.zeros(len(Relation), 1, device=offset.device) if model.bias is None else model.bias.detach()
             self.offsets = offset + bias  # (R, N)
             coarse = pays(self.weights) if coarse is None else coarse
@@ -87,8 +89,8 @@ class ExactIndex:
             table = self.scores(queries, relation)
             rows, scores = best_of(table, depth)
             return WholeScan(rows, scores, _below(scores, self.items), table)
-        features, own = query_features(queries), self.scale * query_offset(queries)[:, None]
-        table = self.coarse.products(features).add_(_of(self.coarse.offsets, relation)).sub_(own)
+        offsets, own = _of(self.coarse.offsets, relation), -self.scale * query_offset(queries)
+        table = self.coarse.scores(query_features(queries), offsets, own)
         rounded, rows = table.topk(depth, dim=1)
         scores = self.scores_of(queries, relation, rows)
         table.scatter_(1, rows, scores)

@@ -37,7 +37,10 @@ class Scan(ABC):
 
     @abstractmethod
     def log_sums(self, temperatures: Sequence[float], without: Sequence[Sequence[int]]) -> list[float]:
-        """Of each query logsumexp(temperature * score) over the catalogue, without some items; 0 at temperature 0."""
+        """Of each query logsumexp(temperature * score) over the catalogue, without some items; 0 at temperature 0.
+
+        Once: it uses the scan up.
+        """
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,15 @@ class WholeScan(Scan):
     def log_sums(self, temperatures: Sequence[float], without: Sequence[Sequence[int]]) -> list[float]:
         owners = torch.from_numpy(np.repeat(np.arange(len(without)), [len(rows) for rows in without]))
         rows = torch.tensor([row for some in without for row in some], dtype=torch.int64)
-        kept = self.table[owners, rows]
-        self.table[owners, rows] = -torch.inf
-        # Row by row: a copy of the whole table would cost more than the sums.
-        found = [_log_sum(row, temperature) for row, temperature in zip(self.table, temperatures, strict=True)]
-        self.table[owners, rows] = kept
-        return found
+        table = self.table
+        table[owners, rows] = -torch.inf
+        most = table.amax(1, keepdim=True).clamp(min=torch.finfo(table.dtype).min)  # -inf where all of it is left out
+        scale = torch.tensor(temperatures).to(table)
+        # In place, as a copy costs more than the sum: the table is used up.
+        sums = table.sub_(most).mul_(scale[:, None]).exp_().sum(1).double().log()
+        return [
+            0.0 if not t else found for t, found in zip(temperatures, (sums + scale * most[:, 0]).tolist(), strict=True)
+        ]
 
 
 class Index(Protocol):
@@ -69,16 +75,6 @@ class Index(Protocol):
     def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
         """`forbidden` (N,) is never among the best."""
         ...
-
-
-def _log_sum(scores: Tensor, temperature: float) -> float:
-    if not temperature:
-        return 0.0
-    most = float(scores.max())
-    if most == -torch.inf:  # all of it is left out
-        return most
-    total = (scores - most).mul_(temperature).exp_().sum(dtype=torch.float64)
-    return temperature * most + float(total.log())
 
 
 def in_order(rows: Tensor, scores: Tensor) -> Best:

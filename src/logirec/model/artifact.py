@@ -29,7 +29,7 @@ from logirec.folders import new_folder, read_manifest, write_manifest
 from logirec.model.catalogue import Catalogue, KnownLinks
 from logirec.model.confidence import Curve
 from logirec.model.logirec import LogiRec
-from logirec.model.tensors import read_tensors, slices, write_tensors
+from logirec.model.tensors import let_go, read_tensors, slices, write_tensors
 from logirec.relation import Relation
 from logirec.vocabulary import Vocabulary
 
@@ -77,18 +77,18 @@ class TrainedModel:
 
 
 def _finite(weight: Tensor) -> bool:
-    """Looked at in parts: whether all of a large catalogue's weights are numbers is a large answer itself."""
-    return (
-        all(bool(weight[part].isfinite().all()) for part in slices(len(weight)))
-        if weight.ndim
-        else bool(weight.isfinite())
-    )
+    """Looked at in parts: the answer for all of a large catalogue's weights is large itself."""
+    if not weight.ndim:
+        return bool(weight.isfinite())
+    found = all(bool(weight[part].isfinite().all()) for part in slices(len(weight)))
+    let_go(weight)
+    return found
 
 
 def _links(tensors: dict[str, Tensor], items: int) -> dict[Relation, KnownLinks]:
     found = {}
     for relation in Relation:
-        links = KnownLinks(*(tensors[f"{relation.name.lower()}.{part}"] for part in KnownLinks._fields))
+        links = KnownLinks(*(tensors[f"{relation.name.lower()}.{part}"].numpy() for part in KnownLinks._fields))
         if len(links.starts) != items + 1 or int(links.starts[-1]) != len(links.targets):
             raise ValueError("links that do not belong to these items")
         found[relation] = links
@@ -115,7 +115,9 @@ def save(out: Path, parts: Parts, force: bool = False) -> None:
         write_tensors(parts.weights, work / "weights.safetensors")
         parts.catalogue.write(work / ITEMS)
         links = {
-            f"{r.name.lower()}.{part}": t for r, known in parts.links.items() for part, t in known._asdict().items()
+            f"{relation.name.lower()}.{part}": torch.from_numpy(array)
+            for relation, known in parts.links.items()
+            for part, array in known._asdict().items()
         }
         write_tensors(links, work / "links.safetensors")
         _write(work / "calibration.json", parts.calibration)

@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from logirec.errors import ArtifactError
 from logirec.vocabulary import Vocabulary
@@ -106,20 +105,19 @@ def _open(path: Path) -> sqlite3.Connection:
 class KnownLinks(NamedTuple):
     """Training links of one relation: item i links to targets[starts[i]:starts[i + 1]], ascending."""
 
-    starts: Tensor  # (N + 1,) int64
-    targets: Tensor  # (E,) int32
+    starts: np.ndarray  # (N + 1,) int64
+    targets: np.ndarray  # (E,) int32
 
-    def of(self, row: int) -> Tensor:
-        return self.targets[self.starts[row] : self.starts[row + 1]]
+    def of(self, row: int) -> list[int]:
+        found: list[int] = self.targets[self.starts[row] : self.starts[row + 1]].tolist()
+        return found
 
     def has(self, source: int, target: int) -> bool:
-        linked = self.of(source)
-        at = int(torch.searchsorted(linked, target))
-        return at < len(linked) and int(linked[at]) == target
+        return target in self.of(source)
 
     def reversed(self, items: int) -> "KnownLinks":
-        sources = torch.repeat_interleave(torch.arange(items, dtype=torch.int32), self.starts.diff())
-        order = torch.argsort(self.targets, stable=True)
-        starts = torch.zeros(items + 1, dtype=torch.int64)
-        starts[1:] = torch.bincount(self.targets.long(), minlength=items).cumsum(0)
+        sources = np.repeat(np.arange(items, dtype=np.int32), np.diff(self.starts))
+        order = np.argsort(self.targets, kind="stable")
+        starts = np.zeros(items + 1, dtype=np.int64)
+        starts[1:] = np.bincount(self.targets, minlength=items).cumsum()
         return KnownLinks(starts, sources[order])

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from logirec.errors import ArtifactError, ResourceError
 from logirec.folders import umask
+from logirec.memory import page_out
 
 
 def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
@@ -29,7 +30,13 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise ArtifactError(f"{path}: cannot be read ({error})") from error
 
 
-def slices(count: int, length: int = 8192) -> Iterator[slice]:
+def let_go(mapped: Tensor) -> None:
+    """The memory of what was read. For mapped tensors alone: others would go to the swap."""
+    if mapped.device.type == "cpu":
+        page_out(mapped.data_ptr(), mapped.nbytes)
+
+
+def slices(count: int, length: int = 2048) -> Iterator[slice]:
     """Of something too large to be copied whole."""
     for start in range(0, count, length):
         yield slice(start, min(start + length, count))

@@ -21,7 +21,7 @@ from logirec.recommender.shelf import Shelf
 class Recommender:
     def __init__(self, trained: TrainedModel, index: Index | None = None) -> None:
         """The index is exact unless another is given."""
-        self.trained, self.shelf = trained, Shelf(trained, index or ExactIndex(trained.model))
+        self.trained, self.shelf = trained, Shelf(trained, index or ExactIndex(trained.model, mapped=True))
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "cpu", approximate: bool = False) -> "Recommender":

@@ -7,12 +7,14 @@ from torch import Tensor
 
 from logirec.index.scan import Best, Index, Scan
 from logirec.logic.beta import Beta, positive
-from logirec.memory import give_back_memory, page_out
+from logirec.memory import give_back_memory
 from logirec.model.artifact import TrainedModel
 from logirec.model.confidence import Curve, uncertainty
 from logirec.model.reasoning import Meeting, attention, embed_queries
-from logirec.model.tensors import slices
+from logirec.model.tensors import let_go, slices
 from logirec.relation import Relation
+
+OFTEN = 4096  # queries
 
 
 class Shelf:
@@ -26,10 +28,10 @@ class Shelf:
         self.bought_by = self.bought.reversed(self.items)
         self.uncertainty: list[float] = []
         for part in slices(self.items):
-            self.uncertainty += uncertainty(positive(trained.model.raw_items[part])).tolist()
-        raw = trained.model.raw_items
-        if self.device.type == "cpu":
-            page_out(raw.data_ptr(), raw.nbytes)  # the index has what was needed of it
+            raw = trained.model.raw_items[part]
+            self.uncertainty += uncertainty(positive(raw)).tolist()
+            let_go(raw)
+        self._asked = 0  # since then
         views = trained.links[Relation.CO_VIEW]
         self.viewed = (views, views.reversed(self.items))
         give_back_memory()
@@ -39,6 +41,10 @@ class Shelf:
 
     def scan(self, meetings: Sequence[Meeting], relations: Sequence[Relation], depth: int) -> Scan:
         """The best items of each query."""
+        self._asked += len(meetings)
+        if self._asked > OFTEN:  # by and by the baskets have brought all of the items' own embeddings into memory
+            let_go(self.model.raw_items if self.model.anchors is None else self.model.anchors)
+            self._asked = 0
         return self.index.scan(embed_queries(self.model, meetings), relations, depth)
 
     def search(self, meeting: Meeting, relation: Relation, top_k: int, forbidden: Tensor) -> Best:
@@ -75,14 +81,14 @@ class Shelf:
 
     def substitutes(self, basket: Iterable[int]) -> dict[int, int]:
         """Known substitutes of the basket -> the item that each is viewed with."""
-        return {int(other): row for row in basket for links in self.viewed for other in links.of(row)}
+        return {other: row for row in basket for links in self.viewed for other in links.of(row)}
 
     def in_categories(self, names: Iterable[str]) -> set[int]:
         return {row for name in names for row in self.catalogue.rows_of_category.get(name, ())}
 
     def bought_with_all(self, basket: Sequence[int]) -> set[int]:
         """What is known to be bought with every item of the basket."""
-        return set.intersection(*({*self.bought.of(row).tolist()} for row in basket))
+        return set.intersection(*({*self.bought.of(row)} for row in basket))
 
     def has_evidence(self, basket: Iterable[int]) -> bool:
         return any(len(links.of(row)) for row in basket for links in (self.bought, self.bought_by))
