@@ -48,7 +48,7 @@ end
 
 def make_model(out: Path, items: int, dims: int, seed: int) -> int:
     """A folder as training writes it, with random weights; returns the bytes of the weights."""
-    made = recipe("paper", "hybrid", seed, {"model": {"dims": dims}})
+    made = recipe("default", "hybrid", seed, {"model": {"dims": dims}})
     model = LogiRec(items, made.model, seed)
     draws = torch.Generator().manual_seed(seed)
     targets = torch.randint(items, (items, 10), generator=draws, dtype=torch.int32).sort(1).values.flatten()

@@ -116,7 +116,7 @@ def test_a_scan_misses_nothing_above_its_floor(seed, preset, coarse):
         sure = (found.scores > found.floor[:, None]).sum(1)
         assert sure.min() >= TOP_K  # else it would be of no use
         off = (found.table - exact).abs()
-        assert off.max() < 0.05 * exact.std() if coarse else off.max() < 1e-3
+        assert off.max() < 0.2 * exact.std() if coarse else off.max() < 1e-3
 
 
 def test_a_scan_of_all_items_has_no_floor():

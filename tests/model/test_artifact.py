@@ -50,7 +50,7 @@ def test_what_is_saved_is_loaded(saved):
     assert loaded.vocabulary.item_ids == tuple(IDS)
     assert list(loaded.catalogue.titles) == TITLES
     assert loaded.catalogue.item(4) == (4, "P004", "Kettle [No. 4] ☕", None, "Kitchen")
-    assert loaded.links[Relation.CO_VIEW].of(3).tolist() == [4]
+    assert loaded.links[Relation.CO_VIEW].of(3) == [4]
     assert loaded.curves["low"].temperature == 0.5
     assert loaded.metrics == {"test": {"low": {}}}
     expected = LogiRec(len(IDS), RECIPE.model, seed=3)

@@ -90,9 +90,9 @@ def test_a_batch_equals_its_requests_alone(recommender, ids):
             assert ours.confidence == pytest.approx(theirs.confidence, abs=1e-3)
 
 
-@pytest.mark.parametrize("spare", [0, 3, 64])
+@pytest.mark.parametrize("spare", [0, 3, 128])
 def test_how_the_catalogue_is_scanned_does_not_matter(trained_folder, recommender, ids, spare, monkeypatch):
-    """In bfloat16, and with so few items brought up that those that are ruled out leave too few."""
+    """In int8, and with so few items brought up that those that are ruled out leave too few."""
     coarse = Recommender(TrainedModel.load(trained_folder))
     coarse.shelf.index = ExactIndex(coarse.trained.model, coarse=True)
     category = max(recommender.trained.catalogue.rows_of_category.items(), key=lambda found: len(found[1]))[0]

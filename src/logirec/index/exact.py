@@ -6,7 +6,7 @@ score(i | q, r) = -scale * divergence(i ; q) + bias[r, i]
 
 (1) and (2) are made once for all items; (3) is the same for all items and only matters to the score's value.
 
-Where it pays, a scan reads the weights in bfloat16 and scores the items that can be among the best again.
+Where it pays, a scan reads the weights as int8 and scores the items that can be among the best again.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ SPARE = 4.0  # how much larger than any error seen the largest unseen one may be
 
 class ExactIndex:
     def __init__(self, model: LogiRec, coarse: bool | None = None, mapped: bool = False) -> None:
-        """`coarse`: whether to scan in bfloat16; None: where it is faster. `mapped`: the weights are a mapped file."""
+        """`coarse`: whether to scan in int8; None: where it is faster. `mapped`: the weights are a mapped file."""
         with torch.no_grad():
             self.scale = 1.0 if model.log_scale is None else float(model.log_scale.exp())
             self.weights = torch.empty_like(model.raw_items)  # (N, 2D)

@@ -13,7 +13,7 @@ from logirec.recommender.asking import Asked, Branch, without_operand
 from logirec.recommender.shelf import Shelf
 from logirec.relation import Relation
 
-SPARE = 64  # items scored beside the wanted ones: what is ruled out comes off these
+SPARE = 128  # items scored beside the wanted ones: what is ruled out comes off these
 
 
 class Ranked(NamedTuple):

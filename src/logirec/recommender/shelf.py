@@ -14,7 +14,7 @@ from logirec.model.reasoning import Meeting, attention, embed_queries
 from logirec.model.tensors import let_go, slices
 from logirec.relation import Relation
 
-OFTEN = 4096  # queries
+OFTEN = 256  # queries
 
 
 class Shelf:

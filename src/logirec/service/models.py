@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logirec.folders import MANIFEST, sha256
+from logirec.memory import exempt_from_collection
 from logirec.model.artifact import ITEMS
 from logirec.model.catalogue import Item, Search
 from logirec.recommender.recommender import Recommender
@@ -80,4 +81,5 @@ def _load(path: Path, approximate: bool) -> Served:
     found = sha256(manifest) if manifest.is_file() else ""  # without one, loading says what is wrong
     recommender = Recommender.load(folder, approximate=approximate)
     first = first_items(recommender.trained)
+    exempt_from_collection()
     return Served(recommender, Words(folder / ITEMS), found, time.time(), first, origin(folder))

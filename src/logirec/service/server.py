@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from logirec.config import ServiceConfig
 from logirec.errors import InputError, UsageError
+from logirec.memory import keep_memory
 from logirec.service.app import create_app
 from logirec.service.models import Models
 
@@ -35,6 +36,7 @@ def serve(
         raise UsageError(
             f"--host {host} can be reached from other machines: set {KEY} or --api-key-file, or stay on 127.0.0.1"
         )
+    keep_memory()
     app = create_app(Models(model, approximate), config, key)
     listening = listen(host, port)
     _log_as_lines()
