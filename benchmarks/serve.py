@@ -140,9 +140,8 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
                     swapping = pool.submit(swap, Swaps(folder, link, address, server.pid), arguments)
                 report["loaded"] = wrk(address, script, arguments.connections, arguments.seconds)
                 if arguments.swaps:
-                    report["swapping_seconds"] = swapping.result()
+                    report["swapping_seconds"], report["swapped_under_load"] = swapping.result()
             if arguments.swaps:
-                report["swapped"] = _swapped(address)
                 report["refused"] = (folder / "errors.log").read_text().count("refused")
             report["peak_memory_mb"] = _memory(server.pid, "VmHWM")
         finally:
@@ -181,9 +180,10 @@ class Swaps(NamedTuple):
         raise SystemExit("a model was not looked at within a minute")
 
 
-def swap(swaps: Swaps, arguments: argparse.Namespace) -> float:
-    """Seconds until all were done: more than the load lasted means that the last ones were not under load."""
+def swap(swaps: Swaps, arguments: argparse.Namespace) -> tuple[float, int]:
+    """Seconds until all were done, and how many were done while the load lasted."""
     began = time.perf_counter()
+    under_load = 0
     pause = arguments.seconds / (arguments.swaps + 2)  # spread over the load, with room for the loading itself
     errors = swaps.folder / "errors.log"
     for number in range(1, arguments.swaps + 1):
@@ -195,7 +195,8 @@ def swap(swaps: Swaps, arguments: argparse.Namespace) -> float:
         before = _served(swaps.address)
         swaps.to(f"model-{number % 2}", hangup=number % 3 == 0)
         swaps.until(lambda: _served(swaps.address) != before)  # noqa: B023
-    return round(time.perf_counter() - began, 1)
+        under_load += time.perf_counter() - began < arguments.seconds
+    return round(time.perf_counter() - began, 1), under_load
 
 
 def _address(log: Path, server: subprocess.Popen[str]) -> str:
@@ -203,13 +204,6 @@ def _address(log: Path, server: subprocess.Popen[str]) -> str:
         assert server.poll() is None, log.read_text()
         time.sleep(0.1)
     return found[1]
-
-
-def _swapped(address: str) -> int:
-    with urllib.request.urlopen(f"{address}/metrics") as reply:  # noqa: S310
-        found = re.search(r"logirec_model_swaps_total ([\d.]+)", reply.read().decode())
-    assert found is not None
-    return int(float(found[1]))
 
 
 def _served(address: str) -> str:

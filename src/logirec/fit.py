@@ -23,7 +23,7 @@ from logirec import __version__
 from logirec.config import MAX_TRAINING_BASKET, Recipe
 from logirec.data.dataset import Dataset
 from logirec.data.graph import ItemGraph, row_starts
-from logirec.data.query_sets import KINDS, Kind
+from logirec.data.query_sets import KINDS, Kind, QuerySet
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
@@ -40,6 +40,7 @@ from logirec.relation import Relation
 from logirec.training import checkpoint
 from logirec.training.bags import item_bags
 from logirec.training.batches import QueryTable, link_queries, up_to
+from logirec.training.orders import order_queries
 from logirec.training.sets import drawn_sets
 from logirec.training.step import Part, Stepper
 from logirec.training.trainer import HISTORY, Log
@@ -48,6 +49,7 @@ from logirec.training.trainer import train as run_training
 RUN, CHECKPOINTS = "run.json", "checkpoints"
 SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
+DRAWN_ORDERS = 200_000  # baskets drawn from the training orders
 DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
 MAY_CHANGE = ("max_steps", "patience", "validate_every")  # settings that a resumed run may have anew
 
@@ -191,22 +193,30 @@ def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: tor
     for relation, links in graph.links.items():
         counts = np.bincount(links.target, minlength=dataset.items)
         model.start_at_popularity(relation, torch.from_numpy(counts))
-    return Stepper(model, _training_parts(dataset, graph, kinds, recipe, device), recipe.training, recipe.seed)
+    parts = _training_parts(dataset, graph, kinds, recipe, device)
+    config = recipe.training
+    if config.orders and dataset.baskets() is not None:
+        config = config.model_copy(update={"hidden": 0.0})  # later baskets repeat known pairs: nothing is to be hidden
+    return Stepper(model, parts, config, recipe.seed)
 
 
 def _training_parts(
     dataset: Dataset, graph: ItemGraph, kinds: list[Kind], recipe: Recipe, device: torch.device
 ) -> list[Part]:
     config = recipe.training
-    asked = [up_to(dataset.queries("train", kind), MAX_TRAINING_BASKET) for kind in kinds]
+    orders = dataset.baskets() if config.orders else None
+    made = None if orders is None else order_queries(orders, DRAWN_ORDERS, recipe.seed)
+    asked = [_asked(dataset, kind, made) for kind in kinds]
     counts = [1 if config.mix == "even" else len(queries) for queries in asked]
     parts = []
     for kind, queries, count in zip(kinds, asked, counts, strict=True):
         table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device)
         share = count / sum(counts)
         parts.append(Part(table, max(1, round(config.batch * share)), share))
-    if config.set_batch and "high" in kinds and len(made := drawn_sets(graph, DRAWN_SETS, recipe.seed)):
-        table = QueryTable(Shape.HIGH, made.members, made.answers, dataset.items, device)
+    if made is not None:  # all that the links say is in the orders
+        return parts
+    if config.set_batch and "high" in kinds and len(sets := drawn_sets(graph, DRAWN_SETS, recipe.seed)):
+        table = QueryTable(Shape.HIGH, sets.members, sets.answers, dataset.items, device)
         parts.append(Part(table, config.set_batch, config.beside_weight))
     if config.link_batch:
         for relation in Relation:
@@ -214,6 +224,13 @@ def _training_parts(
                 table = QueryTable(Shape(int(relation)), *link_queries(graph, relation), dataset.items, device)
                 parts.append(Part(table, config.link_batch, config.beside_weight))
     return parts
+
+
+def _asked(dataset: Dataset, kind: Kind, made: QuerySet | None) -> QuerySet:
+    if made is None:
+        return up_to(dataset.queries("train", kind), MAX_TRAINING_BASKET)
+    single = made.members.lengths == 1
+    return made.take(np.flatnonzero(single if kind == "low" else ~single))
 
 
 # The run's folder --------------------------------------------------------------------------------------------------

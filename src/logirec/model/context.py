@@ -1,9 +1,10 @@
-"""What stands around an item: learnt maps of bags of its neighbours, added to the item's own embedding.
+"""What stands around an item: learnt maps of bags of its neighbours. Items are asked about by it.
 
     context(i) = sum over bags k of  map_k( sum of table[j] for j in bag_k(i) / sqrt(|bag_k(i)|) )
 
-The bags are what is bought with the item, what it is bought with, and what it is viewed with. An item with few queries
-of its own so learns from all that its neighbours have in common. After training the sum is made once for every item.
+The bags are what is bought with the item, what it is bought with, and what it is viewed with. An embedding of the item's
+own would learn its training answers by heart; what its neighbours have in common says what is missing. After training
+the sum is made once for every item.
 """
 
 from collections.abc import Sequence

@@ -31,7 +31,7 @@ class Part:
 
 def step_loss(model: LogiRec, parts: list[Part], config: TrainConfig, draws: Generator) -> Tensor:
     batches = [part.table.draw(part.count, draws) for part in parts]
-    hiding = new_hiding(config.hidden, draws) if model.context is not None else None
+    hiding = new_hiding(config.hidden, draws) if model.context is not None and config.hidden else None
     candidates = draw_candidates(model, config.candidates, draws)
     losses = []
     for part, scored in zip(parts, score(model, batches, candidates, draws, hiding), strict=True):
