@@ -1,6 +1,6 @@
 """A trained model as a folder.
 
-weights.safetensors   the parameters
+weights.safetensors   the parameters; `anchors` is what the contexts of the items came to
 items.sqlite          ids, titles, brands, categories, and an index of their words
 links.safetensors     the training links: what reasons name, and which substitutes are known
 calibration.json      confidence by log-probability, for low and high queries
@@ -33,7 +33,7 @@ from logirec.model.tensors import let_go, read_tensors, slices, write_tensors
 from logirec.relation import Relation
 from logirec.vocabulary import Vocabulary
 
-KIND, SCHEMA = "model", 3
+KIND, SCHEMA = "model", 4
 ITEMS = "items.sqlite"
 
 
