@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder for prepared datasets and results")
     parser.add_argument("--datasets", nargs="*", choices=SOURCES, default=list(SOURCES), help="none: only the page")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--finished", action="store_true", help="only results that WORK has already")
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     for name in arguments.datasets:
@@ -97,7 +98,8 @@ def run(name: str, source: Source, arguments: argparse.Namespace) -> dict[str, A
     dataset = Dataset.load(folder)
     has_gpu = choose_device(arguments.device).type == "cuda"
     there = finished(dataset, CompareOptions())
-    models = tuple(n for n in NAMES if n not in NEEDS_GPU or has_gpu or n in there)
+    wanted = () if arguments.finished else tuple(n for n in NAMES if n not in NEEDS_GPU or has_gpu)
+    models = tuple(n for n in NAMES if n in wanted or n in there)
     return compare(dataset, CompareOptions(models, device=arguments.device), progress)
 
 
