@@ -130,7 +130,9 @@ def merged(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]
     """Models that only another machine has run stay."""
     if before is None or before["dataset"]["sha256"] != now["dataset"]["sha256"]:
         return now
-    return {**now, "models": {**before["models"], **now["models"]}}
+    models = {**before["models"], **now["models"]}
+    left_out = {**before["left_out"], **now["left_out"]}
+    return {**now, "models": models, "left_out": {n: why for n, why in left_out.items() if n not in models}}
 
 
 # The page ----------------------------------------------------------------------------------------------------------
