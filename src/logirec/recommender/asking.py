@@ -76,5 +76,15 @@ def without_item(meeting: Meeting, row: int) -> Meeting:
     return tuple(operand for operand in left if operand.rows)
 
 
+def only_item(meeting: Meeting, row: int) -> Meeting:
+    """The query for one of several items, with the same NOTs."""
+    left = (
+        operand if operand.negated else operand._replace(rows=(row,))
+        for operand in meeting
+        if row in operand.rows or operand.negated
+    )
+    return tuple(left)
+
+
 def without_operand(meeting: Meeting, at: int) -> Meeting:
     return meeting[:at] + meeting[at + 1 :]

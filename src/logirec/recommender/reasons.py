@@ -6,7 +6,7 @@ from typing import NamedTuple
 from logirec.model.reasoning import Meeting
 from logirec.query import Linked
 from logirec.recommender.answers import Because, Contribution, Negation, Removed
-from logirec.recommender.asking import Asked, Branch, without_item, without_operand
+from logirec.recommender.asking import Asked, Branch, only_item, without_item, without_operand
 from logirec.recommender.ranking import Ranked, Ranking
 from logirec.recommender.shelf import Shelf
 from logirec.relation import Relation
@@ -22,10 +22,10 @@ class _Case(NamedTuple):
 
     @property
     def again(self) -> list[Meeting]:
-        """The whole, then without each member, then without each NOT."""
+        """The whole, without each member, with each member alone, without each NOT."""
         meeting = self.branch.meeting
-        without = [without_item(meeting, m) for m in self.members]
-        return [meeting, *without, *(without_operand(meeting, at) for at in self.negated)]
+        without, alone = ([change(meeting, m) for m in self.members] for change in (without_item, only_item))
+        return [meeting, *without, *alone, *(without_operand(meeting, at) for at in self.negated)]
 
 
 def reasons(shelf: Shelf, asked: Sequence[Asked], rankings: Sequence[Ranking]) -> list[dict[int, Because]]:
@@ -65,29 +65,40 @@ def _because(
 ) -> dict[int, Because]:
     """`heights`: by query, of the case's recommendations."""
     found = {}
-    whole, *others = heights
+    count = len(case.members)
     for at, one in enumerate(case.mine):
-        changes = [whole[at] - other[at] for other in others]
-        losses: list[float | None] = list(changes[: len(case.members)]) or [None]
+        whole, *others = (height[at] for height in heights)
+        losses = [whole - without for without in others[:count]]
         words = (case.branch.words[n] for n in case.negated)
-        negations = tuple(Negation(*pair) for pair in zip(words, changes[len(case.members) :], strict=True))
-        found[one.row] = Because(_contributions(shelf, case.branch.basket, one.row, losses, looked), negations)
+        negations = zip(words, (whole - without for without in others[2 * count :]), strict=True)
+        parts = _contributions(shelf, case.branch.basket, one.row, losses, others[count : 2 * count], looked)
+        found[one.row] = Because(parts, tuple(Negation(*pair) for pair in negations))
     return found
 
 
 def _contributions(
-    shelf: Shelf, basket: Sequence[int], row: int, losses: Sequence[float | None], looked: Sequence[float]
+    shelf: Shelf,
+    basket: Sequence[int],
+    row: int,
+    losses: Sequence[float],
+    alone: Sequence[float],
+    looked: Sequence[float],
 ) -> tuple[Contribution, ...]:
     found = []
-    for member, share, loss, attended in zip(basket, shares(losses, looked), losses, looked, strict=True):
+    parts = shares(losses, alone, looked) if losses else [1.0]
+    changes: Sequence[float | None] = losses or [None]
+    for member, share, loss, attended in zip(basket, parts, changes, looked, strict=True):
         item = shelf.catalogue.item(member)
         found.append(Contribution(item.item_id, item.title, share, loss, attended, shelf.bought.has(member, row)))
     return tuple(found)
 
 
-def shares(losses: Sequence[float | None], looked: Sequence[float]) -> list[float]:
-    """By what is lost without each; where nothing is lost, by attention."""
-    gains = [max(0.0, loss or 0.0) for loss in losses]
+def shares(losses: Sequence[float], alone: Sequence[float], looked: Sequence[float]) -> list[float]:
+    """By the mean of what is lost without each and what each brings alone; where all bring nothing, by attention.
+
+    Of two items these are their Shapley values: they add up to how high the recommendation stands.
+    """
+    gains = [max(0.0, (loss + own) / 2) for loss, own in zip(losses, alone, strict=True)]
     total = sum(gains)
     return [gain / total for gain in gains] if total > 0 else list(looked)
 
