@@ -90,7 +90,7 @@ class ModelConfig(Settings):
     sets: Literal["summary", "members", "both"] = "both"
     """A set's query is the projection of its summary, the intersection of its members' projections, or of all these."""
     context: bool = True
-    """An item is asked about by what it is bought and viewed with; without, by an embedding of its own."""
+    """Items are asked about in the context of what they are bought and viewed with."""
     neighbours: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Most neighbours of a kind in an item's context; more are sampled."""
     item_spread: Annotated[float, Field(gt=0, le=10)] = 0.155
@@ -120,7 +120,7 @@ class TrainConfig(Settings):
     """Weight of the loss of these two, beside 1 for the dataset's own queries."""
     orders: bool = True
     """Where the dataset has orders, learn from them: some items of an order, the rest as their answers."""
-    hidden: Annotated[float, Field(ge=0, lt=1)] = 0.3
+    hidden: Annotated[float, Field(ge=0, lt=1)] = 0.5
     """Share of the links that a step hides from contexts, and whose targets it asks for; 0 with orders."""
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-3
     item_rate: Annotated[float, Field(gt=0, le=1000)] = 10.0

@@ -1,4 +1,4 @@
-"""Items by their context: the sum by hand, and what a training step must not see."""
+"""Items in their context: the sum by hand, and what a training step must not see."""
 
 import numpy as np
 import pytest

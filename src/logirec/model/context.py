@@ -1,10 +1,10 @@
-"""What stands around an item: learnt maps of bags of its neighbours. Items are asked about by it.
+"""What stands around an item: learnt maps of bags of its neighbours, added to the item's own embedding.
 
     context(i) = sum over bags k of  map_k( sum of table[j] for j in bag_k(i) / sqrt(|bag_k(i)|) )
 
-The bags are what is bought with the item, what it is bought with, and what it is viewed with. An embedding of the
-item's own would learn its training answers by heart; what its neighbours have in common says what is missing. After
-training the sum is made once for every item.
+The bags are what is bought with the item, what it is bought with, and what it is viewed with. An item's own embedding
+learns its training answers by heart; what its neighbours have in common says what is missing. After training the sum
+is made once for every item.
 """
 
 from collections.abc import Sequence

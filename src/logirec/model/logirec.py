@@ -103,12 +103,12 @@ class LogiRec(nn.Module):
         return positive(embedding(rows, self.raw_items))
 
     def anchor(self, rows: Tensor, hiding: Hiding | None = None) -> Beta:
-        """Items as they are asked about: by their context, where there is one."""
+        """Items as they are asked about: in their context, where there is one."""
         if self.anchors is not None:
             return positive(embedding(rows, self.anchors))
         if self.context is None:
             return self.embed(rows)
-        return positive(self.context(rows.flatten(), hiding).view(*rows.shape, -1))
+        return positive(embedding(rows, self.raw_items) + self.context(rows.flatten(), hiding).view(*rows.shape, -1))
 
     @torch.no_grad()
     def settled(self) -> dict[str, Tensor]:
@@ -118,7 +118,7 @@ class LogiRec(nn.Module):
             return weights
         rows = torch.arange(self.items, device=self.raw_items.device)
         contexts = [self.context(rows[part]) for part in slices(self.items)]
-        return {**weights, "anchors": torch.cat(contexts)}
+        return {**weights, "anchors": self.raw_items + torch.cat(contexts)}
 
     # Queries ----------------------------------------------------------------------------------------------------
 
