@@ -120,7 +120,7 @@ class TrainConfig(Settings):
     """Weight of the loss of these two, beside 1 for the dataset's own queries."""
     orders: bool = True
     """Where the dataset has orders, learn from them: some items of an order, the rest as their answers."""
-    hidden: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    hidden: Annotated[float, Field(ge=0, lt=1)] = 0.3
     """Share of the links that a step hides from contexts, and whose targets it asks for; 0 with orders."""
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-3
     item_rate: Annotated[float, Field(gt=0, le=1000)] = 10.0
