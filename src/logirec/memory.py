@@ -6,7 +6,7 @@ import gc
 import mmap
 from typing import Any
 
-_PAGEOUT = 21  # madvise: not needed for now
+_PAGEOUT = 21  # madvise: the file has these pages
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENAS = -1, -3, -8  # mallopt
 
 
