@@ -1,6 +1,6 @@
 """The service under load: a catalogue of random items, wrk on the same machine, models swapped meanwhile.
 
-    .venv/bin/python benchmarks/serve.py --items 100000 --dims 400 --seconds 60 --swaps 20
+    .venv/bin/python benchmarks/serve.py --items 100000 --dims 400 --seconds 180 --swaps 20
 
 Needs `wrk`. Prints requests a second, latency, failed requests (not 2xx, or a broken connection), memory against the
 weights, and one request alone. The swaps are spread over the load, every third told by SIGHUP; before the last one a

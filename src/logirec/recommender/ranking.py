@@ -50,8 +50,7 @@ class Rules:
     def __init__(self, asked: Asked, shelf: Shelf) -> None:
         request = asked.request
         self.rows = {*asked.named, *shelf.rows(item_id for item_id in request.exclude if item_id in shelf.vocabulary)}
-        self.substitutes = shelf.substitutes(asked.basket)
-        self.hidden = self.substitutes if request.without_substitutes else {}
+        self.hidden = shelf.substitutes(asked.basket) if request.without_substitutes else {}
         self.allowed = None if request.categories is None else shelf.in_categories(request.categories)
 
     def forbids(self, row: int, hiding: bool = True) -> bool:
@@ -71,15 +70,15 @@ class Rules:
 
 
 def rank(asked: Sequence[Asked], shelf: Shelf) -> list[Ranking]:
-    lines = [line for one in asked for line in _lines(one)]
+    groups = [_lines(one) for one in asked]
+    lines = [line for group in groups for line in group]
     depth = max(one.request.top_k for one in asked) + SPARE
     scan = shelf.scan([line.meeting for line in lines], [line.relation for line in lines], depth)
     hunt = _Hunt(shelf, lines, scan)
     found, at = [], 0
-    for one in asked:
-        count = len(_lines(one))
-        found.append(_ranking(one, hunt, range(at, at + count)))
-        at += count
+    for one, group in zip(asked, groups, strict=True):
+        found.append(_ranking(one, hunt, range(at, at + len(group))))
+        at += len(group)
     return found
 
 
