@@ -23,7 +23,7 @@ from logirec import __version__
 from logirec.config import MAX_TRAINING_BASKET, Recipe
 from logirec.data.dataset import Dataset
 from logirec.data.graph import ItemGraph, row_starts
-from logirec.data.query_sets import KINDS, Kind, QuerySet
+from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
@@ -193,18 +193,23 @@ def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: tor
     for relation, links in graph.links.items():
         counts = np.bincount(links.target, minlength=dataset.items)
         model.start_at_popularity(relation, torch.from_numpy(counts))
-    parts = _training_parts(dataset, graph, kinds, recipe, device)
     config = recipe.training
-    if config.orders and dataset.baskets() is not None:
+    orders = dataset.baskets() if config.orders else None
+    parts = _training_parts(dataset, graph, kinds, recipe, device, orders)
+    if orders is not None:
         config = config.model_copy(update={"hidden": 0.0})  # later baskets repeat known pairs: nothing is to be hidden
     return Stepper(model, parts, config, recipe.seed)
 
 
 def _training_parts(
-    dataset: Dataset, graph: ItemGraph, kinds: list[Kind], recipe: Recipe, device: torch.device
+    dataset: Dataset,
+    graph: ItemGraph,
+    kinds: list[Kind],
+    recipe: Recipe,
+    device: torch.device,
+    orders: Ragged | None,
 ) -> list[Part]:
     config = recipe.training
-    orders = dataset.baskets() if config.orders else None
     made = None if orders is None else order_queries(orders, DRAWN_ORDERS, recipe.seed)
     asked = [_asked(dataset, kind, made) for kind in kinds]
     counts = [1 if config.mix == "even" else len(queries) for queries in asked]
