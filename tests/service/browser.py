@@ -16,7 +16,9 @@ def open_browser() -> Any:
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: it is in the dev extra")
     options = webdriver.ChromeOptions()
     options.binary_location = BINARY
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+    # Without motion: a card that is still appearing has no text yet, as the driver sees it.
+    still = "--force-prefers-reduced-motion"
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", still):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     return webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
