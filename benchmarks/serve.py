@@ -30,9 +30,11 @@ from logirec.config import recipe
 from logirec.model import artifact
 from logirec.model.artifact import Parts
 from logirec.model.catalogue import Catalogue, KnownLinks
+from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
 
+EVIDENCE = 150  # items that each item has evidence for: what training keeps is of this order
 # Baskets of 1 to 3 items that differ from request to request.
 SCRIPT = """
 math.randomseed(7)
@@ -52,6 +54,9 @@ def make_model(out: Path, items: int, dims: int, seed: int) -> int:
     model = LogiRec(items, made.model, seed)
     draws = torch.Generator().manual_seed(seed)
     targets = torch.randint(items, (items, 10), generator=draws, dtype=torch.int32).sort(1).values.flatten()
+    near = torch.randint(items, (items, EVIDENCE), generator=draws, dtype=torch.int32).sort(1).values.flatten()
+    amounts = torch.rand(2, items * EVIDENCE, generator=draws)
+    evidence = Evidence(torch.arange(0, items * EVIDENCE + 1, EVIDENCE), near, amounts)
     ids = [f"P{row:07d}" for row in range(items)]
     curve = {"temperature": 1.0, "log_probability": [-20.0, 0.0], "confidence": [0.0, 1.0]}
     artifact.save(
@@ -65,6 +70,7 @@ def make_model(out: Path, items: int, dims: int, seed: int) -> int:
             metrics={"test": {}},
             card="random\n",
             dataset_sha256="0" * 64,
+            evidence=evidence.tensors(),
         ),
     )
     return (out / "weights.safetensors").stat().st_size

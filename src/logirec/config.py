@@ -93,6 +93,8 @@ class ModelConfig(Settings):
     """Items are asked about in the context of what they are bought and viewed with."""
     neighbours: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Most neighbours of a kind in an item's context; more are sampled."""
+    evidence: bool = True
+    """What counts of things bought together say is added to the scores, as much of it as helps on validation."""
     item_spread: Annotated[float, Field(gt=0, le=10)] = 0.155
     """Embeddings start uniformly within this distance of Beta(1, 1)."""
 
@@ -167,6 +169,7 @@ _PAPER: dict[str, dict[str, object]] = {
         "temperature": False,
         "sets": "summary",
         "context": False,
+        "evidence": False,
         "item_spread": (60 + 2) / 400,
     },
     "training": {

@@ -29,6 +29,7 @@ from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.evaluation.ranks import Scores
 from logirec.folders import MANIFEST, check_free, sha256, write_aside
+from logirec.gathering import gathered as gathered_evidence
 from logirec.index import approximate
 from logirec.index.scorer import Scorer
 from logirec.model import artifact
@@ -96,6 +97,11 @@ def train(
     finally:
         torch.set_float32_matmul_precision(before)
     stepper.model.load_state_dict(outcome.weights)
+    gathered: dict[str, Any] = {}
+    if recipe.model.evidence:
+        with progress.task("gathering evidence"):
+            stepper.model.evidence, chosen = gathered_evidence(stepper.model, dataset, asked)
+        gathered = {kind: choice._asdict() for kind, choice in chosen.items()}
     scores = Scorer(stepper.model).scores
     with progress.task("evaluating on test"):
         test = evaluate(scores, dataset, "test", TEST_QUERIES)
@@ -110,6 +116,7 @@ def train(
         "best_step": outcome.state.best_step if recipe.training.keep_best else outcome.state.step,
         "valid_mrr": outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"],
         "seconds": round(outcome.state.history[-1]["seconds"], 1),  # with validation, over all resumed runs
+        "evidence": gathered,
         "test": test,
         "reliability": trust,
     }
@@ -122,6 +129,7 @@ def train(
             beside += [folder / approximate.FILE, folder / approximate.SETTINGS]
     parts = artifact.Parts(
         weights=stepper.model.settled(),
+        evidence=None if stepper.model.evidence is None else stepper.model.evidence.tensors(),
         recipe=recipe,
         catalogue=Catalogue(
             dataset.vocabulary.item_ids, *(dataset.descriptions[n] for n in ("title", "brand", "category"))

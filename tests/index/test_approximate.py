@@ -11,6 +11,7 @@ from logirec.index import approximate
 from logirec.index.approximate import ApproximateIndex, build
 from logirec.index.exact import ExactIndex
 from logirec.model.artifact import TrainedModel
+from logirec.model.evidence import Evidence
 from logirec.recommender.answers import Request
 from logirec.recommender.recommender import Recommender
 from logirec.relation import Relation
@@ -65,6 +66,21 @@ def test_a_search_with_rules_is_exact(trained, folder):
     few = torch.ones(trained.items, dtype=torch.bool)
     few[:4] = False
     assert sorted(index.search(queries, Relation.CO_PURCHASE, 10, few).rows[0].tolist())[-4:] == [0, 1, 2, 3]
+
+
+def test_what_has_evidence_is_found_wherever_it_lies(trained, folder):
+    index, exact, queries = ApproximateIndex.read(trained, folder), ExactIndex(trained), queries_of(trained, 3)
+    far = exact.scores(queries, Relation.CO_PURCHASE).argmin(1)  # the last that the graph would find
+    starts = torch.arange(trained.items + 1).clamp(max=3)  # one each for the first three items
+    support = Evidence(starts, far.to(torch.int32), torch.full((2, 3), 1000.0)).of(torch.arange(3)[:, None])
+    found, truth = (i.scan(queries, Relation.CO_PURCHASE, 10, support) for i in (index, exact))
+    assert torch.equal(found.rows[:, 0], far)
+    torch.testing.assert_close(found.scores[:, 0], truth.scores[:, 0], rtol=1e-3, atol=1e-2)
+    allowed = torch.zeros(trained.items, dtype=torch.bool)
+    assert torch.equal(index.search(queries, Relation.CO_PURCHASE, 4, allowed, support).rows[:, 0], far)
+    allowed[far] = True
+    best = index.search(queries, Relation.CO_PURCHASE, 4, allowed, support)
+    assert torch.equal(best.rows, exact.search(queries, Relation.CO_PURCHASE, 4, allowed).rows)
 
 
 def test_recommendations_are_nearly_those_of_the_exact_index(folder):

@@ -12,6 +12,7 @@ from logirec.index.coarse import WORTH_A_TRY, pays
 from logirec.index.exact import ExactIndex, best_of
 from logirec.logic.beta import Beta
 from logirec.model.artifact import TrainedModel
+from logirec.model.evidence import Evidence
 from logirec.model.logirec import Asked, LogiRec, Shape
 from logirec.relation import Relation
 
@@ -117,6 +118,33 @@ def test_a_scan_misses_nothing_above_its_floor(seed, preset, coarse):
         assert sure.min() >= TOP_K  # else it would be of no use
         off = (found.table - exact).abs()
         assert off.max() < 0.2 * exact.std() if coarse else off.max() < 1e-3
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_evidence_is_added_to_the_scores(coarse):
+    model = random_model(1)
+    queries, index = queries_of(model, 20), ExactIndex(model, coarse)
+    own = index.scores(queries, Relation.CO_PURCHASE)
+    draws = torch.Generator().manual_seed(1)
+    kept = torch.rand(ITEMS, ITEMS, generator=draws) < 0.05
+    amounts = torch.randn(2, ITEMS, ITEMS, generator=draws) * 3 * own.std()
+    starts = torch.cat([torch.zeros(1, dtype=torch.int64), kept.sum(1).cumsum(0)])
+    evidence = Evidence(starts, kept.nonzero()[:, 1].to(torch.int32), amounts[:, kept])
+    members = torch.arange(40).view(20, 2)
+    support = evidence.of(members)
+    expected = own + torch.stack([(amounts[1] * kept)[pair].sum(0) for pair in members])
+    found = index.scan(queries, Relation.CO_PURCHASE, 50, support)
+    torch.testing.assert_close(found.scores, expected.gather(1, found.rows), rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(found.table.gather(1, found.rows), found.scores)
+    for row in range(len(expected)):
+        above = (expected[row] > found.floor[row] + 1e-3).nonzero()[:, 0].tolist()
+        assert set(above) <= set(found.rows[row].tolist())
+    assert (found.scores > found.floor[:, None]).sum(1).min() >= TOP_K
+    best = index.search(queries, Relation.CO_PURCHASE, TOP_K, support=support)
+    assert torch.equal(best.rows, best_of(expected, TOP_K).rows)
+    rows = torch.arange(7).expand(20, -1)
+    few = index.scores_of(queries, Relation.CO_PURCHASE, rows, support)
+    torch.testing.assert_close(few, expected[:, :7], rtol=1e-4, atol=1e-3)
 
 
 def test_a_scan_of_all_items_has_no_floor():

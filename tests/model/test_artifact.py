@@ -13,12 +13,14 @@ from logirec.errors import ArtifactError
 from logirec.model import artifact
 from logirec.model.artifact import Parts, TrainedModel
 from logirec.model.catalogue import Catalogue, KnownLinks
+from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
 
 RECIPE = recipe("default", "hybrid", 3, {"model": {"dims": 4, "width": 8}})
 IDS = [f"P{i:03d}" for i in range(30)]
 TITLES = [f"Kettle [No. {i}] ☕" if i % 3 else None for i in range(30)]
+EVIDENCE = Evidence(torch.arange(31), torch.arange(30, dtype=torch.int32).flip(0), torch.rand(2, 30))
 CURVE = {"temperature": 0.5, "log_probability": [-9.0, -1.0], "confidence": [0.1, 0.8]}
 
 
@@ -33,6 +35,7 @@ def parts(**changes) -> Parts:
         "metrics": {"test": {"low": {}}},
         "card": "# A model\n",
         "dataset_sha256": "0f" * 32,
+        "evidence": EVIDENCE.tensors(),
     }
     return Parts(**{**usual, **changes})
 
@@ -56,6 +59,30 @@ def test_what_is_saved_is_loaded(saved):
     expected = LogiRec(len(IDS), RECIPE.model, seed=3)
     for mine, theirs in zip(loaded.model.parameters(), expected.parameters(), strict=True):
         assert torch.equal(mine, theirs)
+    for name, tensor in EVIDENCE.tensors().items():
+        assert torch.equal(getattr(loaded.model.evidence, name), tensor)
+
+
+WRONG = {
+    "of another catalogue": {**EVIDENCE.tensors(), "starts": torch.arange(30)},
+    "no numbers": {**EVIDENCE.tensors(), "amounts": torch.full((2, 30), torch.nan)},
+    "of one kind": {**EVIDENCE.tensors(), "amounts": torch.rand(1, 30)},
+    "of items that are not there": {**EVIDENCE.tensors(), "targets": torch.full((30,), 30, dtype=torch.int32)},
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_evidence_that_does_not_fit_is_refused(tmp_path, wrong):
+    artifact.save(tmp_path / "model", parts(evidence=WRONG[wrong]))
+    with pytest.raises(ArtifactError, match="evidence"):
+        TrainedModel.load(tmp_path / "model")
+
+
+def test_a_recipe_without_evidence_needs_none(tmp_path):
+    plain = recipe("default", "hybrid", 3, {"model": {"dims": 4, "width": 8, "evidence": False}})
+    artifact.save(tmp_path / "model", parts(recipe=plain, evidence=None))
+    assert TrainedModel.load(tmp_path / "model").model.evidence is None
 
 
 def test_weights_that_are_no_numbers_are_refused(tmp_path):
@@ -73,7 +100,7 @@ def test_whoever_may_read_the_folder_may_read_the_weights(saved):
 def test_folder_has_its_parts(saved):
     assert {path.name for path in saved.iterdir()} == {
         *("weights.safetensors", "items.sqlite", "links.safetensors", "calibration.json", "config.json"),
-        *("metrics.json", "README.md", "manifest.json"),
+        *("metrics.json", "README.md", "manifest.json", "evidence.safetensors"),
     }
 
 
@@ -161,5 +188,5 @@ def test_another_schema_and_another_kind_are_refused(saved, tmp_path, monkeypatc
     with pytest.raises(ArtifactError, match="not a model folder"):
         TrainedModel.load(tmp_path)
     monkeypatch.setattr(artifact, "SCHEMA", 99)
-    with pytest.raises(ArtifactError, match="schema 4"):
+    with pytest.raises(ArtifactError, match="schema 5"):
         TrainedModel.load(saved)

@@ -4,6 +4,7 @@ import gc
 import json
 from dataclasses import asdict, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -49,12 +50,26 @@ def score_of(recommender, item_id, query):
 
 
 def height_of(recommender, item_id, query):
-    """In standard deviations above the mean of all items, from all scores."""
+    """In standard deviations above the mean of all items, from all scores; and what of that is evidence."""
     asked = look_up(Request(query=parse(query)), recommender.shelf).branches[0]
     index, model = recommender.shelf.index, recommender.trained.model
     scores = index.scores(embed_queries(model, [asked.meeting]), asked.relation)[0].double()
     (row,) = recommender.shelf.rows([item_id])
-    return float((scores[row] - scores.mean()) / scores.std(correction=0))
+    evidence = 0.0
+    for member in asked.basket if asked.relation == Relation.CO_PURCHASE else ():
+        start, end = model.evidence.starts[member : member + 2].tolist()
+        amounts = model.evidence.amounts[int(len(asked.basket) > 1), start:end]
+        evidence += float(amounts[model.evidence.targets[start:end] == row].sum())
+    return Height(*(float(part / scores.std(correction=0)) for part in (scores[row] - scores.mean(), evidence)))
+
+
+class Height(NamedTuple):
+    model: float
+    evidence: float
+
+    @property
+    def whole(self) -> float:
+        return self.model + self.evidence
 
 
 def test_the_order_is_that_of_what_is_evaluated(recommender, ids):
@@ -180,12 +195,15 @@ def test_each_contribution_is_the_change_without_the_item(recommender, ids):
         assert sum(part.attention for part in parts.values()) == pytest.approx(1, abs=1e-5)
         for item_id, part in parts.items():
             rest = " & ".join(other for other in basket if other != item_id)
-            whole = height_of(recommender, found.item_id, f"complement({' & '.join(basket)})")
-            without = height_of(recommender, found.item_id, f"complement({rest})")
+            stands = height_of(recommender, found.item_id, f"complement({' & '.join(basket)})")
+            assert found.because.model == pytest.approx(stands.model, abs=2e-3)
+            assert found.because.evidence == pytest.approx(stands.evidence, abs=2e-3)
+            whole = stands.whole
+            without = height_of(recommender, found.item_id, f"complement({rest})").whole
             assert part.change == pytest.approx(whole - without, abs=2e-3)
             source, target = recommender.shelf.rows([item_id, found.item_id])
             assert part.bought_together == (target in recommender.shelf.bought.of(source))
-        alone = {item_id: height_of(recommender, found.item_id, f"complement({item_id})") for item_id in basket}
+        alone = {item_id: height_of(recommender, found.item_id, f"complement({item_id})").whole for item_id in basket}
         gains = {item_id: max(0.0, part.change + alone[item_id]) for item_id, part in parts.items()}
         if sum(gains.values()) > 1e-2:
             for item_id, part in parts.items():
@@ -194,9 +212,10 @@ def test_each_contribution_is_the_change_without_the_item(recommender, ids):
 
 def test_the_parts_of_a_pair_add_up_to_how_high_the_item_stands(recommender, ids):
     for found in recommender.recommend(ids[:2], 5):
-        whole = height_of(recommender, found.item_id, f"complement({ids[0]} & {ids[1]})")
+        whole = height_of(recommender, found.item_id, f"complement({ids[0]} & {ids[1]})").whole
         alone = [
-            height_of(recommender, found.item_id, f"complement({part.item_id})") for part in found.because.contributions
+            height_of(recommender, found.item_id, f"complement({part.item_id})").whole
+            for part in found.because.contributions
         ]
         parts = [(part.change + own) / 2 for part, own in zip(found.because.contributions, alone, strict=True)]
         assert sum(parts) == pytest.approx(whole, abs=5e-3)
@@ -208,8 +227,8 @@ def test_each_not_is_measured_by_asking_without_it(recommender, ids):
     for found in answer:
         (negation,) = found.because.negations
         assert negation.query == f"~substitute({item})"
-        whole = height_of(recommender, found.item_id, f"complement({item}) & ~substitute({item})")
-        without = height_of(recommender, found.item_id, f"complement({item})")
+        whole = height_of(recommender, found.item_id, f"complement({item}) & ~substitute({item})").whole
+        without = height_of(recommender, found.item_id, f"complement({item})").whole
         assert negation.change == pytest.approx(whole - without, abs=2e-3)
         assert [part.share for part in found.because.contributions] == [1]
     shown = {one.item_id for one in answer}

@@ -188,7 +188,7 @@ STRANGE = sorted(["a/b", "..", "%2F", "a b", "?x=1#y", "\x00", '"', "\\", "~(&|)
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory):
     out = tmp_path_factory.mktemp("strange") / "model"
-    made = recipe("default", "hybrid", 0, {"model": {"dims": 4, "width": 8}})
+    made = recipe("default", "hybrid", 0, {"model": {"dims": 4, "width": 8, "evidence": False}})
     count = len(STRANGE)
     artifact.save(
         out,

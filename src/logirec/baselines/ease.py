@@ -38,14 +38,20 @@ class Ease(LinkBaseline):
         places = torch.from_numpy(kept).to(self.device)
 
         def ask(baskets: Any) -> Tensor:
-            asked = torch.from_numpy(known.of(baskets).tocsc()[:, kept].toarray()).to(self.device)
+            found = self._product(known.of(baskets).tocsc()[:, kept].tocsr(), weights)
             if len(kept) == dataset.items:
-                return asked @ weights
-            scores = asked.new_full((len(asked), dataset.items), -torch.inf)
-            scores[:, places] = asked @ weights
+                return found
+            scores = found.new_full((len(found), dataset.items), -torch.inf)
+            scores[:, places] = found
             return scores
 
         return ask
+
+    def _product(self, asked: Any, weights: Tensor) -> Tensor:
+        """A row has few items, of which a processor can make use and a GPU need not."""
+        if weights.device.type == "cpu":
+            return torch.from_numpy(asked @ weights.numpy())
+        return torch.from_numpy(asked.toarray()).to(self.device) @ weights
 
     def _solve(self, table: Any) -> Tensor:
         gram = torch.from_numpy((table.T @ table).toarray()).to(self.device)

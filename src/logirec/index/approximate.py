@@ -27,6 +27,7 @@ from logirec.index.exact import ExactIndex
 from logirec.index.scan import Best, Scan, Spread, in_order, one_hot
 from logirec.logic.beta import Beta
 from logirec.logic.divergence import query_features, query_offset
+from logirec.model.evidence import Support
 from logirec.model.logirec import Asked, LogiRec, Shape
 from logirec.relation import Relation
 
@@ -136,23 +137,38 @@ class ApproximateIndex:
             raise ArtifactError(f"{folder}/{FILE}: cannot be read; train again") from error
 
     @torch.no_grad()
-    def scan(self, queries: Beta, relation: Relation | Sequence[Relation], depth: int) -> Scan:
+    def scan(
+        self, queries: Beta, relation: Relation | Sequence[Relation], depth: int, support: Support | None = None
+    ) -> Scan:
         depth = min(depth, self.items)
         settings = _faiss().SearchParametersHNSW(efSearch=max(self.followed, depth))
         _, rows = self.graph.search(self._asked(queries, relation), depth, params=settings)
         best = in_order(*self._scored(queries, relation, torch.from_numpy(rows)))
         floor = best.scores[:, -1] if depth < self.items else torch.full_like(best.scores[:, -1], -torch.inf)
-        table = self.scores_of(queries, relation, self.sampled.expand(len(rows), -1))
+        if support is not None:
+            best = self._supported(queries, relation, best.rows, support)
+        table = self.scores_of(queries, relation, self.sampled.expand(len(rows), -1), support)
         return SampledScan(*best, floor, self.sampled, table, self.items)
 
+    def _supported(
+        self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor, support: Support
+    ) -> Best:
+        """What the graph has found and what has most evidence, together."""
+        rows = torch.cat([rows, support.strongest(rows.shape[1])], dim=1).sort(dim=1).values
+        rows[:, 1:] = rows[:, 1:].masked_fill(rows[:, 1:] == rows[:, :-1], -1)  # each once
+        return in_order(*self._scored(queries, relation, rows, support))
+
     @torch.no_grad()
-    def scores_of(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Tensor:
+    def scores_of(
+        self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor, support: Support | None = None
+    ) -> Tensor:
         """(B, M): of each query's own items (B, M) only."""
         wanted, places = np.unique(rows.numpy(), return_inverse=True)
         vectors = torch.from_numpy(self.graph.reconstruct_batch(wanted))[:, :-1] + self.mean
         asked = torch.from_numpy(self._asked(queries, relation))[:, :-1]
         products = torch.einsum("bd,bmd->bm", asked, vectors[torch.from_numpy(places).view(rows.shape)])
-        return products - self.scale * query_offset(queries)[:, None]
+        own = products - self.scale * query_offset(queries)[:, None]
+        return own if support is None else own + support.at(rows)
 
     def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread:
         """Of the sample."""
@@ -160,14 +176,27 @@ class ApproximateIndex:
         return Spread(scores.mean(1), scores.std(1))
 
     @torch.no_grad()
-    def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
+    def search(
+        self,
+        queries: Beta,
+        relation: Relation,
+        top_k: int,
+        forbidden: Tensor | None = None,
+        support: Support | None = None,
+    ) -> Best:
         """All items are looked at: what is ruled out may be most of what is near."""
         faiss = _faiss()
         allowed = np.arange(self.items) if forbidden is None else np.flatnonzero(~forbidden.numpy())
         settings = faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))
         every = faiss.downcast_index(self.graph.storage)
         _, rows = every.search(self._asked(queries, relation), min(top_k, self.items), params=settings)
-        return in_order(*self._scored(queries, relation, torch.from_numpy(rows)))
+        if support is None:
+            return in_order(*self._scored(queries, relation, torch.from_numpy(rows)))
+        best = self._supported(queries, relation, torch.from_numpy(rows), support)
+        if forbidden is not None:
+            ruled_out = forbidden[best.rows.clamp(min=0)]
+            best = in_order(best.rows.masked_fill(ruled_out, -1), best.scores.masked_fill(ruled_out, -torch.inf))
+        return Best(*(part[:, : rows.shape[1]] for part in best))
 
     def _asked(self, queries: Beta, relation: Relation | Sequence[Relation]) -> np.ndarray:
         """(B, 2D + 3)."""
@@ -176,7 +205,13 @@ class ApproximateIndex:
         asked: np.ndarray = torch.cat([features, rest, torch.zeros(len(rest), 1)], dim=1).numpy()
         return asked
 
-    def _scored(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Best:
+    def _scored(
+        self,
+        queries: Beta,
+        relation: Relation | Sequence[Relation],
+        rows: Tensor,
+        support: Support | None = None,
+    ) -> Best:
         """Faiss puts -1 where it has found no more."""
-        scores = self.scores_of(queries, relation, rows.clamp(min=0))
+        scores = self.scores_of(queries, relation, rows.clamp(min=0), support)
         return Best(rows, scores.masked_fill(rows < 0, -torch.inf))

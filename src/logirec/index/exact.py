@@ -19,6 +19,7 @@ from logirec.index.coarse import Coarse, pays
 from logirec.index.scan import Best, Scan, Spread, WholeScan, in_order, one_hot
 from logirec.logic.beta import Beta, positive
 from logirec.logic.divergence import all_bits, item_features, query_features, query_offset
+from logirec.model.evidence import Support
 from logirec.model.logirec import LogiRec
 from logirec.model.tensors import let_go, slices
 from logirec.relation import Relation
@@ -49,20 +50,24 @@ class ExactIndex:
         return len(self.weights)
 
     @torch.no_grad()
-    def scores(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Tensor:
+    def scores(self, queries: Beta, relation: Relation | Sequence[Relation], support: Support | None = None) -> Tensor:
         """(B, N), higher is better. The relation is that of all queries or of each."""
         with all_bits():
             table = torch.addmm(_of(self.offsets, relation), query_features(queries), self.weights.T)
-        return table.sub_(self.scale * query_offset(queries)[:, None])
+        table.sub_(self.scale * query_offset(queries)[:, None])
+        return table if support is None else support.add_to(table)
 
     @torch.no_grad()
-    def scores_of(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Tensor:
+    def scores_of(
+        self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor, support: Support | None = None
+    ) -> Tensor:
         """(B, M): of each query's own items (B, M) only."""
         with all_bits():
             products = torch.einsum("bd,bmd->bm", query_features(queries), self.weights[rows])
         offsets = _of(self.offsets, relation)
         offsets = offsets[rows] if offsets.ndim == 1 else offsets.gather(1, rows)
-        return products + offsets - self.scale * query_offset(queries)[:, None]
+        own = products + offsets - self.scale * query_offset(queries)[:, None]
+        return own if support is None else own + support.at(rows)
 
     @cached_property
     def _moments(self) -> tuple[Tensor, Tensor]:
@@ -83,23 +88,34 @@ class ExactIndex:
         return Spread(asked @ mean - self.scale * query_offset(queries), variance.clamp(min=1e-12).sqrt())
 
     @torch.no_grad()
-    def scan(self, queries: Beta, relation: Relation | Sequence[Relation], depth: int) -> Scan:
+    def scan(
+        self, queries: Beta, relation: Relation | Sequence[Relation], depth: int, support: Support | None = None
+    ) -> Scan:
         depth = min(depth, self.items)
         if self.coarse is None:
-            table = self.scores(queries, relation)
+            table = self.scores(queries, relation, support)
             rows, scores = best_of(table, depth)
             return WholeScan(rows, scores, _below(scores, self.items), table)
         offsets, own = _of(self.coarse.offsets, relation), -self.scale * query_offset(queries)
         table = self.coarse.scores(query_features(queries), offsets, own)
+        if support is not None:
+            support.add_to(table)
         rounded, rows = table.topk(depth, dim=1)
-        scores = self.scores_of(queries, relation, rows)
+        scores = self.scores_of(queries, relation, rows, support)
         table.scatter_(1, rows, scores)
         floor = _below(rounded, self.items) + SPARE * (scores - rounded).abs().amax(1)
         return WholeScan(*in_order(rows, scores), floor, table)
 
-    def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
+    def search(
+        self,
+        queries: Beta,
+        relation: Relation,
+        top_k: int,
+        forbidden: Tensor | None = None,
+        support: Support | None = None,
+    ) -> Best:
         """Ties go to the lower row. `forbidden` (B, N) or (N,) is never among the best."""
-        return best_of(self.scores(queries, relation), top_k, forbidden)
+        return best_of(self.scores(queries, relation, support), top_k, forbidden)
 
 
 def best_of(scores: Tensor, top_k: int, forbidden: Tensor | None = None) -> Best:

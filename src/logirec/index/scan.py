@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from logirec.logic.beta import Beta
+from logirec.model.evidence import Support
 from logirec.relation import Relation
 
 
@@ -62,17 +63,30 @@ class WholeScan(Scan):
 
 
 class Index(Protocol):
-    """Where items are found. The relation is that of all queries, or of each."""
+    """Where items are found. The relation is that of all queries, or of each; evidence is added to their scores."""
 
-    def scan(self, queries: Beta, relation: Relation | Sequence[Relation], depth: int) -> Scan: ...
+    def scan(
+        self, queries: Beta, relation: Relation | Sequence[Relation], depth: int, support: Support | None = None
+    ) -> Scan: ...
 
-    def scores_of(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Tensor:
+    def scores_of(
+        self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor, support: Support | None = None
+    ) -> Tensor:
         """(B, M): of each query's own items (B, M) only."""
         ...
 
-    def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread: ...
+    def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread:
+        """Of the model's own scores: evidence has something to say of few items."""
+        ...
 
-    def search(self, queries: Beta, relation: Relation, top_k: int, forbidden: Tensor | None = None) -> Best:
+    def search(
+        self,
+        queries: Beta,
+        relation: Relation,
+        top_k: int,
+        forbidden: Tensor | None = None,
+        support: Support | None = None,
+    ) -> Best:
         """`forbidden` (N,) is never among the best."""
         ...
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from logirec.config import MAX_BASKET
 from logirec.errors import InputError
 from logirec.index.exact import ExactIndex
+from logirec.model.evidence import Evidence
 from logirec.model.logirec import Asked, LogiRec, Shape
 
 
@@ -25,8 +26,10 @@ class Baskets(Protocol):
 class Scorer:
     """Ranks through the index that serves: a batch of baskets costs one pass of the network and one matrix product."""
 
-    def __init__(self, model: LogiRec) -> None:
+    def __init__(self, model: LogiRec, evidence: Evidence | None = None) -> None:
+        """`evidence`: other than the model's own."""
         self.model, self.index = model, ExactIndex(model, coarse=False)
+        self.evidence = evidence or model.evidence
 
     @torch.no_grad()
     def scores(self, baskets: Baskets) -> Tensor:
@@ -41,7 +44,8 @@ class Scorer:
             rows = torch.from_numpy(members[asked, :size]).to(device)
             present = torch.from_numpy(np.arange(size) < lengths[asked, None]).to(device)
             (query,) = self.model.ask([Asked(shape, rows, present)])
-            scores = self.index.scores(query, shape.relation)
+            support = None if self.evidence is None else self.evidence.of(rows, present)
+            scores = self.index.scores(query, shape.relation, support)
             if asked.all():
                 return scores
             result[torch.from_numpy(np.flatnonzero(asked)).to(device)] = scores

@@ -1,6 +1,7 @@
 """A trained model as a folder.
 
 weights.safetensors   the parameters; `anchors` is what the contexts of the items came to
+evidence.safetensors  what is added to the scores of items that are bought together, if the recipe wants it
 items.sqlite          ids, titles, brands, categories, and an index of their words
 links.safetensors     the training links: what reasons name, and which substitutes are known
 calibration.json      confidence by log-probability, for low and high queries
@@ -28,13 +29,14 @@ from logirec.errors import ArtifactError
 from logirec.folders import new_folder, read_manifest, write_manifest
 from logirec.model.catalogue import Catalogue, KnownLinks
 from logirec.model.confidence import Curve
+from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
 from logirec.model.tensors import let_go, read_tensors, slices, write_tensors
 from logirec.relation import Relation
 from logirec.vocabulary import Vocabulary
 
-KIND, SCHEMA = "model", 4
-ITEMS = "items.sqlite"
+KIND, SCHEMA = "model", 5
+ITEMS, EVIDENCE = "items.sqlite", "evidence.safetensors"
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class TrainedModel:
                 raise ValueError(f"{items} items, but {len(catalogue)} in {ITEMS}")
             if not all(_finite(weight) for weight in model.state_dict().values()):
                 raise ValueError("weights that are no numbers")
+            if recipe.model.evidence:
+                model.evidence = _evidence(read_tensors(folder / EVIDENCE), items)
             metrics = _read(folder / "metrics.json")
         except (ValueError, KeyError, TypeError, RuntimeError, OSError, ValidationError, sqlite3.Error) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -83,6 +87,14 @@ def _finite(weight: Tensor) -> bool:
     found = all(bool(weight[part].isfinite().all()) for part in slices(len(weight)))
     let_go(weight)
     return found
+
+
+def _evidence(tensors: dict[str, Tensor], items: int) -> Evidence:
+    evidence = Evidence(**tensors)
+    inside = len(evidence.targets) == 0 or 0 <= int(evidence.targets.min()) <= int(evidence.targets.max()) < items
+    if evidence.items != items or not inside or not _finite(evidence.amounts.T):
+        raise ValueError("evidence that does not belong to these items")
+    return evidence
 
 
 def _links(tensors: dict[str, Tensor], items: int) -> dict[Relation, KnownLinks]:
@@ -107,12 +119,15 @@ class Parts:
     metrics: dict[str, Any]
     card: str
     dataset_sha256: str
+    evidence: dict[str, Tensor] | None = None
     beside: Sequence[Path] = ()
 
 
 def save(out: Path, parts: Parts, force: bool = False) -> None:
     with new_folder(out, KIND, force) as work:
         write_tensors(parts.weights, work / "weights.safetensors")
+        if parts.evidence is not None:
+            write_tensors(parts.evidence, work / EVIDENCE)
         parts.catalogue.write(work / ITEMS)
         links = {
             f"{relation.name.lower()}.{part}": torch.from_numpy(array)

@@ -17,7 +17,7 @@ def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any])
         "## Data",
         "",
         f"Format {source.get('format', 'unknown')}, protocol `{dataset['protocol']}`, split seed {dataset['seed']}.",
-        "Weights were learnt from training links alone; validation chose the step.",
+        "Weights were learnt from training links alone; validation chose the step and weighed the evidence.",
         "",
         "## How well it does",
         "",

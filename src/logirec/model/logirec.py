@@ -13,6 +13,7 @@ from logirec.logic.beta import Beta, positive, stack, within_range
 from logirec.logic.divergence import ItemFeatures, item_features
 from logirec.logic.operators import Intersection, Move, Projection, negation
 from logirec.model.context import Bag, Context, Hiding
+from logirec.model.evidence import Evidence
 from logirec.model.tensors import slices
 from logirec.relation import Relation
 
@@ -59,6 +60,7 @@ class LogiRec(nn.Module):
         self.register_buffer("anchors", settled)
         self.bias = nn.Parameter(torch.empty(len(Relation), items)) if config.item_bias else None
         self.log_scale = nn.Parameter(torch.empty(())) if config.temperature else None
+        self.evidence: Evidence | None = None  # comes after training
         if seed is not None:
             self.reset(seed)
 

@@ -62,12 +62,12 @@ def _projected(model: LogiRec, wanted: Sequence[tuple[Relation, tuple[int, ...]]
             owners.append(single)
     sets = [at for at, (r, rows) in enumerate(wanted) if r == Relation.CO_PURCHASE and len(rows) > 1]
     if sets:
-        members, present = _padded([wanted[at][1] for at in sets], device)
+        members, present = padded([wanted[at][1] for at in sets], device)
         asked.append(Asked(Shape.HIGH, members, present))
         owners.append(sets)
     views = [at for at, (r, rows) in enumerate(wanted) if r == Relation.CO_VIEW and len(rows) > 1]
     if views:
-        members, present = _padded([wanted[at][1] for at in views], device)
+        members, present = padded([wanted[at][1] for at in views], device)
         asked.append(Asked(Shape.CO_VIEW, members.view(-1, 1)))
         owners.append(views)
     found = model.ask(asked)
@@ -78,8 +78,15 @@ def _projected(model: LogiRec, wanted: Sequence[tuple[Relation, tuple[int, ...]]
     return Beta(*(torch.cat(parts)[order] for parts in zip(*found, strict=True)))
 
 
-def _padded(lists: Sequence[tuple[int, ...]], device: torch.device) -> tuple[Tensor, Tensor]:
-    size = max(map(len, lists))
+def bought_for(query: Meeting) -> tuple[int, ...]:
+    """The items whose complements are wanted: what evidence is looked up for."""
+    wanted = (o.rows for o in query if o.relation == Relation.CO_PURCHASE and not o.negated)
+    return tuple(sorted({row for rows in wanted for row in rows}))
+
+
+def padded(lists: Sequence[tuple[int, ...]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """(B, M) rows filled up with zeros, and which places hold one."""
+    size = max(1, *map(len, lists))
     members = torch.tensor([[*rows, *[0] * (size - len(rows))] for rows in lists], device=device)
     present = torch.tensor([[at < len(rows) for at in range(size)] for rows in lists], device=device)
     return members, present
@@ -93,7 +100,7 @@ def _take(embeddings: Beta, places: list[int]) -> Beta:
 @torch.no_grad()
 def attention(model: LogiRec, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
     """How much of a set's query each member is, by the attention of the intersections; sums to 1."""
-    members, present = _padded([tuple(basket) for basket in baskets], model.raw_items.device)
+    members, present = padded([tuple(basket) for basket in baskets], model.raw_items.device)
     basket = model.anchor(members)
     weights = inside = model.intersect.weights(basket, present).mean(-1)  # (B, M) in the summary
     if model.config.sets != "summary":

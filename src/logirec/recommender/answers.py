@@ -42,8 +42,12 @@ class Negation:
 
 @dataclass(frozen=True)
 class Because:
+    """How high the item stands, twice: by what of the basket and the query, and by the model and by evidence."""
+
     contributions: tuple[Contribution, ...]
     negations: tuple[Negation, ...]
+    model: float  # standard deviations above the mean of all items
+    evidence: float  # what the counts of things bought together add to that
 
 
 @dataclass(frozen=True)

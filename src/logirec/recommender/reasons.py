@@ -32,18 +32,18 @@ def reasons(shelf: Shelf, asked: Sequence[Asked], rankings: Sequence[Ranking]) -
     """Of each request, by row. All other queries of a batch go through the network together."""
     cases = [_cases(one, ranking) for one, ranking in zip(asked, rankings, strict=True)]
     flat = [case for some in cases for case in some]
-    heights = iter(
-        shelf.heights_of(
-            [(meeting, case.branch.relation) for case in flat for meeting in case.again],
-            [[one.row for one in case.mine] for case in flat for _ in case.again],
-        )
+    heights = shelf.heights_of(
+        [(meeting, case.branch.relation) for case in flat for meeting in case.again],
+        [[one.row for one in case.mine] for case in flat for _ in case.again],
     )
+    parts = zip(heights.whole, heights.evidence, strict=True)
     looked = iter(shelf.attention([case.branch.basket for case in flat]))
     found = []
     for some in cases:
         because: dict[int, Because] = {}
         for case in some:
-            because |= _because(shelf, case, [next(heights) for _ in case.again], next(looked))
+            whole, counted = zip(*(next(parts) for _ in case.again), strict=True)
+            because |= _because(shelf, case, whole, counted[0], next(looked))
         found.append(because)
     return found
 
@@ -61,9 +61,13 @@ def _cases(asked: Asked, ranking: Ranking) -> list[_Case]:
 
 
 def _because(
-    shelf: Shelf, case: _Case, heights: Sequence[Sequence[float]], looked: Sequence[float]
+    shelf: Shelf,
+    case: _Case,
+    heights: Sequence[Sequence[float]],
+    counted: Sequence[float],
+    looked: Sequence[float],
 ) -> dict[int, Because]:
-    """`heights`: by query, of the case's recommendations."""
+    """`heights`: by query, of the case's recommendations; `counted`: what of the first is evidence."""
     found = {}
     count = len(case.members)
     for at, one in enumerate(case.mine):
@@ -72,7 +76,8 @@ def _because(
         words = (case.branch.words[n] for n in case.negated)
         negations = zip(words, (whole - without for without in others[2 * count :]), strict=True)
         parts = _contributions(shelf, case.branch.basket, one.row, losses, others[count : 2 * count], looked)
-        found[one.row] = Because(parts, tuple(Negation(*pair) for pair in negations))
+        evidence = counted[at]
+        found[one.row] = Because(parts, tuple(Negation(*pair) for pair in negations), whole - evidence, evidence)
     return found
 
 

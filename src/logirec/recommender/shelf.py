@@ -1,6 +1,7 @@
 """What a recommender works with: the model, its index, its items and their known links."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,11 +11,19 @@ from logirec.logic.beta import Beta, positive
 from logirec.memory import give_back_memory
 from logirec.model.artifact import TrainedModel
 from logirec.model.confidence import Curve, uncertainty
-from logirec.model.reasoning import Meeting, attention, embed_queries
+from logirec.model.evidence import Support
+from logirec.model.reasoning import Meeting, attention, bought_for, embed_queries, padded
 from logirec.model.tensors import let_go, slices
 from logirec.relation import Relation
 
 OFTEN = 256  # queries
+
+
+class Heights(NamedTuple):
+    """Of each query's own items."""
+
+    whole: list[list[float]]
+    evidence: list[list[float]]  # how much of that is evidence
 
 
 class Shelf:
@@ -45,33 +54,41 @@ class Shelf:
         if self._asked > OFTEN:  # by and by the baskets have brought all of the items' own embeddings into memory
             let_go(self.model.raw_items if self.model.anchors is None else self.model.anchors)
             self._asked = 0
-        return self.index.scan(embed_queries(self.model, meetings), relations, depth)
+        return self.index.scan(embed_queries(self.model, meetings), relations, depth, self._support(meetings))
 
     def search(self, meeting: Meeting, relation: Relation, top_k: int, forbidden: Tensor) -> Best:
-        return self.index.search(embed_queries(self.model, [meeting]), relation, top_k, forbidden.to(self.device))
+        query, support = embed_queries(self.model, [meeting]), self._support([meeting])
+        return self.index.search(query, relation, top_k, forbidden.to(self.device), support)
+
+    def _support(self, meetings: Sequence[Meeting]) -> Support | None:
+        if self.model.evidence is None:
+            return None
+        return self.model.evidence.of(*padded([bought_for(meeting) for meeting in meetings], self.device))
 
     def scores_of(self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]) -> list[list[float]]:
         """For each query the scores of its own items."""
-        queries, relations, wanted = self._few(asked, rows)
-        found: list[list[float]] = self.index.scores_of(queries, relations, wanted).tolist()
+        queries, relations, wanted, support = self._few(asked, rows)
+        found: list[list[float]] = self.index.scores_of(queries, relations, wanted, support).tolist()
         return found
 
-    def heights_of(self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]) -> list[list[float]]:
+    def heights_of(self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]) -> Heights:
         """The same in standard deviations above the mean of all items, so that different queries can be compared."""
         if not asked:
-            return []
-        queries, relations, wanted = self._few(asked, rows)
+            return Heights([], [])
+        queries, relations, wanted, support = self._few(asked, rows)
         mean, deviation = self.index.spread(queries, relations)
-        scores = self.index.scores_of(queries, relations, wanted)
-        found: list[list[float]] = ((scores - mean[:, None]) / deviation[:, None]).tolist()
-        return found
+        own = (self.index.scores_of(queries, relations, wanted) - mean[:, None]) / deviation[:, None]
+        counted = torch.zeros_like(own) if support is None else support.at(wanted) / deviation[:, None]
+        return Heights((own + counted).tolist(), counted.tolist())
 
     def _few(
         self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]
-    ) -> tuple[Beta, list[Relation], Tensor]:
+    ) -> tuple[Beta, list[Relation], Tensor, Support | None]:
         most = max(map(len, rows))
         wanted = torch.tensor([[*some, *[0] * (most - len(some))] for some in rows], device=self.device)
-        return embed_queries(self.model, [m for m, _ in asked]), [relation for _, relation in asked], wanted
+        meetings = [meeting for meeting, _ in asked]
+        queries = embed_queries(self.model, meetings)
+        return queries, [relation for _, relation in asked], wanted, self._support(meetings)
 
     def attention(self, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
         """How much the model looked at each item of each basket."""

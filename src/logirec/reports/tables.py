@@ -226,6 +226,7 @@ def _reasons(found: Recommendation) -> str:
     for part in found.because.contributions:
         together = ", bought together" if part.bought_together else ""
         lines.append(f"{part.share:.0%} {part.title or part.item_id}{together}")
+    lines.append(f"the model {found.because.model:+.1f}, what is bought together {found.because.evidence:+.1f}")
     return "\n".join(lines)
 
 

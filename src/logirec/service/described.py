@@ -35,6 +35,8 @@ _RECOMMENDATION = {
     "because": {
         "contributions": [{**_REASON, "bought_together": False}],
         "negations": [{"query": "~substitute(P000457)", "change": 0.1}],
+        "model": 2.3,
+        "evidence": 1.6,
     },
 }
 ANSWER = {

@@ -24,7 +24,7 @@ export function card(found, { addLabel, onadd }) {
       ),
       confidence(found.confidence),
     ),
-    because.length ? why(because, found.because.negations) : null,
+    because.length ? why(because, found.because) : null,
     element(
       "div",
       { class: "card-foot" },
@@ -62,7 +62,7 @@ function confidence(value) {
   );
 }
 
-function why(because, negations) {
+function why(because, { negations, model, evidence }) {
   const rows = because.map((one) =>
     element(
       "li",
@@ -82,6 +82,11 @@ function why(because, negations) {
     rest.length
       ? element("details", {}, element("summary", {}, `${rest.length} more`), element("ul", {}, ...rest))
       : null,
+    element(
+      "p",
+      { class: "sources", title: "Standard deviations above the mean of all products" },
+      `Stands at ${signed(model + evidence)}: ${signed(model)} by the model, ${signed(evidence)} by what is bought together`,
+    ),
     ...negations.map((one) =>
       element(
         "p",
@@ -92,6 +97,8 @@ function why(because, negations) {
     ),
   );
 }
+
+const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`;
 
 // The ids of "~substitute(A)" as names, where they are known.
 function readable(query) {

@@ -1,0 +1,292 @@
+"""Dataset and trained model -> the evidence that is added to the model's scores.
+
+Five tables say something of a pair of items: how well what one is bought with predicts the other (EASE), what items
+like it are bought with (row cosine), and whether the pair is linked, linked the other way, or viewed together. Each is
+seen through a few curves. How much each counts is learnt on validation, for single items and for sets apart:
+
+    amounts[m, j]  =  sum over tables t and curves c of  weight[t, c] * c(t[m, j])
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from logirec.baselines.base import Ask, members
+from logirec.baselines.ease import Ease
+from logirec.baselines.row_cosine import RowCosine
+from logirec.baselines.rows import co_purchases, strongest
+from logirec.data.dataset import Dataset
+from logirec.data.graph import matrix
+from logirec.data.query_sets import KINDS, Kind, Ragged
+from logirec.evaluation.evaluate import Questions, mean_mrr
+from logirec.index.scorer import Scorer
+from logirec.model.evidence import Evidence
+from logirec.model.logirec import LogiRec
+from logirec.relation import Relation
+
+MOST = 200  # items kept of each item's row in a table
+TILE = 1 << 24  # numbers held at once
+MOST_FITTED = 1 << 23  # scores of validation queries that the weights are fitted to
+STEPS, RIDGE = 60, 1e-3
+SIZES = (1, 2, 3, 4, 8, 16)  # of baskets, up to each
+WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
+LEAST_SCALE = 0.05  # of the model's own scores, however little they say: amounts are given beside them
+FAR = -1e9  # the score of what cannot be shown: nothing else comes near, and it has a slope
+
+Curve = Callable[[np.ndarray], np.ndarray]
+
+
+def _bent(numbers: np.ndarray, near: float) -> np.ndarray:
+    """Logarithms from about `near` on."""
+    bent: np.ndarray = np.log1p(numbers / near)
+    return bent
+
+
+_LOGARITHMS: tuple[Curve, ...] = (partial(_bent, near=0.02), partial(_bent, near=0.3))
+
+
+class Form(NamedTuple):
+    """A way to weigh evidence."""
+
+    curves: tuple[Curve, ...] = (np.asarray,)
+    model: bool = True  # it counts as much as it should, else next to nothing
+
+
+# What all of a set supports has the largest sum of logarithms; what any member of a large basket calls for has the
+# largest sum. Which it is depends on the shop, so that these are tried one after the other.
+FORMS = {
+    "sums": Form(),
+    "sums and logarithms": Form((np.asarray, *_LOGARITHMS)),
+    "sums, hardly the model": Form(model=False),
+    "sums and logarithms, hardly the model": Form((np.asarray, *_LOGARITHMS), model=False),
+}
+
+
+class Choice(NamedTuple):
+    """What was made of the evidence for one kind of query."""
+
+    form: str  # "none": the model ranks best alone
+    valid_mrr: float  # of each half of the queries, with weights from the other half
+    alone: float  # the model's
+
+
+def gathered(model: LogiRec, dataset: Dataset, asked: Mapping[Kind, Questions]) -> tuple[Evidence, dict[Kind, Choice]]:
+    """For a model that has no evidence yet; `asked` are validation's queries."""
+    tables = _tables(dataset, model.raw_items.device.type)
+    place = _Places([table for some in tables.values() for table in some])
+    amounts = np.zeros((len(KINDS), len(place.targets)), dtype=np.float32)
+    chosen: dict[Kind, Choice] = {}
+    for at, kind in enumerate(KINDS):
+        if kind in asked and len(asked[kind].queries):
+            values = [place.values(table) for table in tables[kind]]
+            chosen[kind], amounts[at] = _Weighing(model, asked[kind], place).best(values)
+    return place.evidence(amounts).to(model.raw_items.device), chosen
+
+
+# Tables ------------------------------------------------------------------------------------------------------------
+
+
+def _tables(dataset: Dataset, device: str) -> dict[Kind, list[Any]]:
+    """(N, N) sparse, with numbers around 1. Where sets run against the links, theirs are of the links reversed."""
+    orders = dataset.baskets() is not None
+    learnt = [Ease(beside=0.0 if orders else 0.5, device=device).fit(dataset), RowCosine(power=4.0).fit(dataset)]
+    low = _of_kind(dataset, [baseline.low for baseline in learnt], reverse=False)
+    if not dataset.sets_run_backwards:
+        return {"low": low, "high": low}
+    return {"low": low, "high": _of_kind(dataset, [baseline.high for baseline in learnt], reverse=True)}
+
+
+def _of_kind(dataset: Dataset, learnt: list[Ask], reverse: bool) -> list[Any]:
+    tables = [_pruned(ask, dataset.items) for ask in learnt]
+    if dataset.baskets() is None:  # orders have told how often, which is more than whether
+        views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items).astype(np.float32)
+        tables += [co_purchases(dataset, reverse), co_purchases(dataset, not reverse), ((views + views.T) > 0) * 1.0]
+    return tables
+
+
+def _pruned(ask: Ask, items: int) -> Any:
+    """The largest of what a baseline says of each item alone."""
+    parts, step = [], max(1, TILE // items)
+    for first in range(0, items, step):
+        mine = np.arange(first, min(first + step, items))
+        alone = sparse.csr_array((np.ones(len(mine), np.float32), mine, np.arange(len(mine) + 1)), (len(mine), items))
+        table = ask(alone).cpu().clamp(min=0)  # what speaks against a pair takes places from what speaks for others
+        table[np.arange(len(mine)), mine] = 0
+        rows = table.topk(min(MOST, items), dim=1).indices
+        starts = np.arange(len(mine) + 1) * rows.shape[1]
+        values = table.gather(1, rows).numpy().ravel()
+        parts.append(sparse.csr_array((values, rows.numpy().ravel(), starts), table.shape))
+    whole = sparse.vstack(parts, format="csr")
+    whole.eliminate_zeros()
+    best = strongest(whole, 1).data
+    return whole / np.float32(np.median(best) if len(best) else 1)
+
+
+class _Places:
+    """All (row, column) where a table has something, in order."""
+
+    def __init__(self, tables: list[Any]) -> None:
+        self.items = tables[0].shape[0]
+        self.keys = np.unique(np.concatenate([self._keys(table) for table in tables]))
+        self.targets = (self.keys % self.items).astype(np.int32)
+        counts = np.bincount(self.keys // self.items, minlength=self.items)
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+
+    def _keys(self, table: Any) -> np.ndarray:
+        rows, columns = table.tocoo().coords
+        keys: np.ndarray = rows.astype(np.int64) * self.items + columns
+        return keys
+
+    def values(self, table: Any) -> np.ndarray:
+        """A table's numbers, and zero where it has none."""
+        found = np.zeros(len(self.keys), dtype=np.float32)
+        found[np.searchsorted(self.keys, self._keys(table))] = table.tocoo().data
+        return found
+
+    def evidence(self, amounts: np.ndarray) -> Evidence:
+        return Evidence(*(torch.from_numpy(array) for array in (self.starts, self.targets, amounts)))
+
+    def sums(self, baskets: Ragged, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Over the members of each basket: owners (S,), rows (S,) and the sums of each column (S, F)."""
+        asked = members(baskets, self.items)
+        starts = self.starts[asked.indices]
+        lengths = self.starts[asked.indices + 1] - starts
+        at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+        owners = np.repeat(np.repeat(np.arange(len(baskets)), np.diff(asked.indptr)), lengths)
+        keys = owners * self.items + self.targets[at]
+        order = np.argsort(keys, kind="stable")
+        found, first = np.unique(keys[order], return_index=True)
+        if not len(found):
+            return found, found, np.zeros((0, len(columns)), np.float32)
+        sums = np.stack([np.add.reduceat(column[at[order]], first) for column in columns], axis=1)
+        return found // self.items, found % self.items, sums
+
+
+# Weights -----------------------------------------------------------------------------------------------------------
+
+
+class _Weighing:
+    """Of the tables, for one kind of query."""
+
+    def __init__(self, model: LogiRec, asked: Questions, place: _Places) -> None:
+        self.model, self.place = model, place
+        count = min(len(asked.queries), max(2, MOST_FITTED // place.items))
+        self.asked = _take(asked, np.linspace(0, len(asked.queries) - 1, count).astype(int))
+
+    def best(self, tables: list[np.ndarray]) -> tuple[Choice, np.ndarray]:
+        """The form that ranks best what it was not fitted to, fitted to all; nothing where the model is best alone."""
+        alone = self._mrr(None, self.asked)
+        choice, amounts = Choice("none", alone, alone), np.zeros_like(tables[0])
+        if len(self.asked.queries) < 2:
+            return choice, amounts
+        halves = [_take(self.asked, np.arange(first, len(self.asked.queries), 2)) for first in (0, 1)]
+        for name, form in FORMS.items():
+            columns = [curve(table).astype(np.float32) for table in tables for curve in form.curves]
+            fit: Callable[[Questions], np.ndarray] = partial(self._amounts, columns, form.model)
+            fitted = [fit(half) for half in halves]
+            found = float(np.mean([self._mrr(fitted[at], halves[1 - at]) for at in (0, 1)]))
+            if found > WORTH_IT * choice.valid_mrr:
+                choice, amounts = Choice(name, found, alone), fit(self.asked)
+        return choice, amounts
+
+    def _mrr(self, amounts: np.ndarray | None, asked: Questions) -> float:
+        evidence = None if amounts is None else self.place.evidence(np.stack([amounts, amounts]))
+        if evidence is not None:
+            evidence = evidence.to(self.model.raw_items.device)
+        return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items)
+
+    def _amounts(self, columns: list[np.ndarray], model: bool, asked: Questions) -> np.ndarray:
+        weights = self._weights(columns, model, asked).numpy()
+        amounts = np.zeros_like(columns[0])
+        for weight, column in zip(weights, columns, strict=True):
+            amounts += weight * column
+        return amounts
+
+    def _weights(self, columns: list[np.ndarray], model: bool, asked: Questions) -> Tensor:
+        """That make the answers of a query likely, taken together, among all that could be shown."""
+        queries = asked.queries
+        owners, rows, sums = map(torch.from_numpy, self.place.sums(queries.members, columns))
+        own = self._own_scores(queries.members)
+        answers = torch.zeros(own.shape, dtype=torch.bool)
+        answers[_where(queries.answers)] = True
+        filtered = torch.zeros_like(answers)
+        filtered[_where(asked.filters)] = True
+        own.masked_fill_(filtered & ~answers, FAR)
+        seen = _Scored(owners, own[owners, rows], sums)
+        wanted = seen.where(answers[owners, rows])
+        answers[owners, rows] = False
+        others, places = answers.nonzero(as_tuple=True)
+        unseen = _Scored(others, own[others, places], torch.zeros(len(others), len(columns)))
+        own[owners, rows] = FAR  # what is left has no evidence
+        wanted = _Scored(*map(torch.cat, zip(wanted, unseen, strict=True)))
+        sizes = torch.from_numpy(queries.members.lengths)
+        return _fitted(seen.where(seen.own > FAR), own, wanted, sizes, model)
+
+    def _own_scores(self, baskets: Ragged) -> Tensor:
+        scores, step = Scorer(self.model).scores, max(1, TILE // self.place.items)
+        starts = range(0, len(baskets), step)
+        parts = [scores(baskets.take(np.arange(first, min(first + step, len(baskets))))) for first in starts]
+        return torch.cat(parts).float().cpu()
+
+
+class _Scored(NamedTuple):
+    """Items of each query, with the model's scores and with evidence."""
+
+    owners: Tensor  # (S,) queries
+    own: Tensor  # (S,)
+    features: Tensor  # (S, F)
+
+    def at(self, scale: Tensor, weights: Tensor, certainty: Tensor) -> Tensor:
+        return (scale * self.own + self.features @ weights) * certainty[self.owners]
+
+    def where(self, mask: Tensor) -> "_Scored":
+        return _Scored(*(part[mask] for part in self))
+
+
+def _fitted(seen: _Scored, rest: Tensor, answers: _Scored, sizes: Tensor, model: bool) -> Tensor:
+    """(F,) weights, beside 1 for the model's own scores. The rest (B, N) has those alone.
+
+    Baskets of different sizes are sure to different degrees, which changes no ranking: each size has its own.
+    """
+    group = torch.bucketize(sizes, torch.tensor(SIZES))
+    # Of the model's own scores, as a logarithm.
+    scale = torch.tensor(float(np.log(0.3)), requires_grad=True) if model else torch.tensor(-torch.inf)
+    weights = torch.zeros(seen.features.shape[1], requires_grad=True)
+    sure = torch.zeros(len(SIZES) + 1, requires_grad=True)
+    solver = torch.optim.LBFGS(
+        [weights, sure, *([scale] if model else [])], max_iter=STEPS, line_search_fn="strong_wolfe"
+    )
+    nothing = torch.full((len(rest), 1), FAR)
+
+    def loss() -> Tensor:
+        solver.zero_grad()
+        given = LEAST_SCALE + scale.exp(), weights, (sure - sure[group].mean()).exp()[group]
+        everything = _log_sum(given[0] * rest * given[2][:, None], seen.at(*given), seen.owners)
+        wanted = _log_sum(nothing, answers.at(*given), answers.owners)
+        value = (everything - wanted).mean() + RIDGE * (weights.square().sum() + sure.square().sum())
+        value.backward()  # type: ignore[no-untyped-call]
+        return value
+
+    solver.step(loss)  # type: ignore[no-untyped-call]
+    found = (weights / (LEAST_SCALE + scale.exp())).detach()
+    return found if found.isfinite().all() else torch.zeros_like(found)  # a search that went astray says nothing
+
+
+def _log_sum(table: Tensor, entries: Tensor, owners: Tensor) -> Tensor:
+    """(B,) logsumexp of the rows of a table (B, N), each with its entries (S,)."""
+    most = table.detach().amax(1).scatter_reduce(0, owners, entries.detach(), "amax")
+    sums = (table - most[:, None]).exp().sum(1).index_add(0, owners, (entries - most[owners]).exp())
+    return sums.log() + most
+
+
+def _take(asked: Questions, places: np.ndarray) -> Questions:
+    return Questions(asked.queries.take(places), asked.filters.take(places))
+
+
+def _where(lists: Ragged) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(lists.owners.astype(np.int64)), torch.from_numpy(lists.values.astype(np.int64))

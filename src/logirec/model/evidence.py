@@ -1,0 +1,90 @@
+"""Evidence: what counts of things bought together say of a basket, beside what the model makes of it.
+
+    score(j | basket)  =  the model's own  +  sum over members m of amounts[m, j]
+
+One sparse table, of a few hundred items a member: an item that no member has anything to do with has no evidence. The
+amounts differ between baskets of one item and of several, since a set calls for what all of it supports.
+"""
+
+import torch
+from torch import Tensor, nn
+
+
+class Evidence(nn.Module):
+    starts: Tensor  # (N + 1,)
+    targets: Tensor  # (E,) ascending within a row
+    amounts: Tensor  # (2, E) for one item alone, for each of several
+
+    def __init__(self, starts: Tensor, targets: Tensor, amounts: Tensor) -> None:
+        super().__init__()
+        if len(starts) < 2 or int(starts[-1]) != len(targets) or amounts.shape != (2, len(targets)):
+            raise ValueError("evidence that does not fit together")
+        for name, tensor in (("starts", starts), ("targets", targets), ("amounts", amounts)):
+            self.register_buffer(name, tensor, persistent=False)  # kept in a file of its own
+        self.longest = int(starts.diff().max())
+
+    @property
+    def items(self) -> int:
+        return len(self.starts) - 1
+
+    def tensors(self) -> dict[str, Tensor]:
+        return dict(self.named_buffers())
+
+    def of(self, members: Tensor, present: Tensor | None = None) -> "Support":
+        """For baskets (B, M), of which places `present` (B, M) hold an item."""
+        return Support(self, members, torch.ones_like(members, dtype=torch.bool) if present is None else present)
+
+
+class Support:
+    """The evidence for a batch of baskets."""
+
+    def __init__(self, evidence: Evidence, members: Tensor, present: Tensor) -> None:
+        self.evidence, self.members, self.present = evidence, members, present
+        self.several = (present.sum(1) > 1).long()  # (B,)
+
+    def add_to(self, table: Tensor) -> Tensor:
+        """To the scores (B, N) of all items, in place."""
+        owners, rows, amounts = self._entries()
+        table.view(-1).index_add_(0, owners * table.shape[1] + rows, amounts.to(table))
+        return table
+
+    def at(self, rows: Tensor) -> Tensor:
+        """(B, K): of each basket's own items (B, K). Each member's row is bisected, all of them at once."""
+        starts, targets = self.evidence.starts, self.evidence.targets
+        low, end = starts[self.members][:, :, None], starts[self.members + 1][:, :, None]
+        low, high = low.expand(-1, -1, rows.shape[1]), end
+        wanted, last = rows[:, None].to(targets.dtype), max(len(targets) - 1, 0)
+        if not len(targets):
+            return torch.zeros(rows.shape, device=rows.device)
+        for _ in range(self.evidence.longest.bit_length()):
+            middle = (low + high) >> 1
+            less = (targets[middle.clamp(max=last)] < wanted) & (low < high)
+            low, high = torch.where(less, middle + 1, low), torch.where(less, high, middle)
+        place = low.clamp(max=last)
+        found = (low < end) & (targets[place] == wanted) & self.present[:, :, None]
+        amounts = self.evidence.amounts[self.several[:, None, None], place]
+        return (amounts * found).sum(1)
+
+    def strongest(self, count: int) -> Tensor:
+        """(B, count) rows with the most evidence, -1 where there are fewer; for indexes that do not see all items."""
+        found = torch.full((len(self.members), count), -1, device=self.members.device)
+        owners, rows, _ = self._entries()
+        for basket in range(len(found)):
+            mine = torch.tensor(sorted(set(rows[owners == basket].tolist())), dtype=torch.int64, device=rows.device)
+            best = mine[self._one(basket).at(mine[None])[0].topk(min(count, len(mine))).indices]
+            found[basket, : len(best)] = best
+        return found
+
+    def _one(self, basket: int) -> "Support":
+        return Support(self.evidence, self.members[basket, None], self.present[basket, None])
+
+    def _entries(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Owner, row and amount of all that the members have evidence for; a row may occur once for each member."""
+        baskets, places = self.present.nonzero(as_tuple=True)
+        members = self.members[baskets, places]
+        starts = self.evidence.starts[members]
+        lengths = self.evidence.starts[members + 1] - starts
+        owners = baskets.repeat_interleave(lengths)
+        before = lengths.cumsum(0) - lengths
+        at = torch.arange(len(owners), device=owners.device) + (starts - before).repeat_interleave(lengths)
+        return owners, self.evidence.targets[at].long(), self.evidence.amounts[self.several[owners], at]

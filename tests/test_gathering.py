@@ -1,0 +1,114 @@
+"""Evidence: where it comes from, what its weights are fitted to, and that it is only kept where it helps."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from logirec import gathering
+from logirec.config import recipe
+from logirec.data.query_sets import KINDS
+from logirec.evaluation.evaluate import mean_mrr, questions
+from logirec.gathering import _fitted, _Places, _Scored, _tables, _Weighing, gathered
+from logirec.index.scorer import Scorer
+from logirec.model.logirec import LogiRec
+from logirec.relation import Relation
+from tests.baselines.worlds import ragged_of
+
+
+def model_of(dataset) -> LogiRec:
+    """One that has learnt nothing."""
+    config = recipe("default", "hybrid", 0, {"model": {"dims": 4, "width": 8, "context": False}}).model
+    return LogiRec(dataset.items, config, 0).eval()
+
+
+def valid(dataset, most=200):
+    return {kind: questions(dataset, "valid", kind, most) for kind in KINDS}
+
+
+@pytest.mark.parametrize("name", ["leak_free", "baskets"])
+def test_it_makes_a_model_that_knows_nothing_rank_well(request, name):
+    dataset = request.getfixturevalue(name)
+    model, asked = model_of(dataset), valid(dataset)
+    alone = {kind: mean_mrr(Scorer(model).scores, asked[kind], dataset.items) for kind in KINDS}
+    model.evidence, chosen = gathered(model, dataset, asked)
+    test = {kind: questions(dataset, "test", kind, 200) for kind in KINDS}
+    for kind in KINDS:
+        assert chosen[kind].form != "none"
+        assert chosen[kind].alone == pytest.approx(alone[kind])
+        assert mean_mrr(Scorer(model).scores, test[kind], dataset.items) > 3 * alone[kind]
+
+
+def test_it_is_the_same_every_time(leak_free):
+    first, second = (gathered(model_of(leak_free), leak_free, valid(leak_free, 50))[0] for _ in range(2))
+    for name, tensor in first.tensors().items():
+        assert torch.equal(tensor, second.tensors()[name])
+
+
+def test_tables_know_the_training_links_alone(leak_free):
+    held_out = {
+        (one, other)
+        for stage in ("valid", "test")
+        for one, other in zip(*leak_free.graph(stage).links[Relation.CO_PURCHASE][:2], strict=True)
+    } - set(zip(*leak_free.graph().links[Relation.CO_PURCHASE][:2], strict=True))
+    assert held_out
+    linked, reverse, viewed = (table.toarray() for table in _tables(leak_free, "cpu")["low"][2:])
+    assert not any(linked[pair] or reverse[pair[::-1]] for pair in held_out)
+    assert np.array_equal(linked, reverse.T)
+    assert np.array_equal(viewed, viewed.T)
+
+
+def test_where_sets_run_backwards_they_have_tables_of_their_own(leak_free, monkeypatch):
+    monkeypatch.setattr(type(leak_free), "sets_run_backwards", True)
+    tables = _tables(leak_free, "cpu")
+    assert np.array_equal(tables["low"][2].toarray(), tables["high"][3].toarray())
+    assert not np.array_equal(tables["low"][0].toarray(), tables["high"][0].toarray())
+
+
+def test_places_hold_every_table(leak_free):
+    tables = _tables(leak_free, "cpu")["low"]
+    place = _Places(tables)
+    assert (np.diff(place.keys) > 0).all()
+    for table in tables:
+        made = sparse.csr_array((place.values(table), place.targets, place.starts), table.shape)
+        np.testing.assert_allclose(made.toarray(), table.toarray(), rtol=1e-6)
+    baskets = ragged_of([[3], [5, 9, 12], [5, 5]])
+    columns = [place.values(table) for table in tables[:2]]
+    owners, rows, sums = place.sums(baskets, columns)
+    for at, members in enumerate(([3], [5, 9, 12], [5])):
+        for column, table in enumerate(tables[:2]):
+            expected = table.toarray()[members].sum(0)
+            found = np.zeros(leak_free.items)
+            found[rows[owners == at]] = sums[owners == at, column]
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_find_what_tells_answers_from_others():
+    draws = torch.Generator().manual_seed(0)
+    queries, each = 60, 8
+    owners = torch.arange(queries).repeat_interleave(each)
+    answer = torch.arange(queries * each) % each == 0
+    telling = answer.float() + 0.3 * torch.randn(len(owners), generator=draws)
+    nothing = torch.randn(len(owners), generator=draws)
+    seen = _Scored(owners, torch.randn(len(owners), generator=draws), torch.stack([telling, nothing], dim=1))
+    rest = torch.randn(queries, 20, generator=draws)
+    for model in (True, False):
+        weights = _fitted(seen, rest, seen.where(answer), torch.ones(queries, dtype=torch.int64), model)
+        assert weights[0] > 1
+        assert abs(weights[1]) < 0.2 * weights[0]
+
+
+def test_evidence_that_says_nothing_is_not_kept(leak_free):
+    place = _Places(_tables(leak_free, "cpu")["low"])
+    weighing = _Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
+    choice, amounts = weighing.best([np.zeros(len(place.targets), np.float32)])
+    assert choice.form == "none"
+    assert choice.valid_mrr == choice.alone
+    assert not amounts.any()
+
+
+def test_a_search_that_goes_astray_says_nothing(monkeypatch):
+    one = torch.zeros(1, dtype=torch.int64)
+    seen = _Scored(one, torch.tensor([1.0]), torch.tensor([[torch.nan]]))
+    monkeypatch.setattr(gathering, "STEPS", 2)
+    assert _fitted(seen, torch.zeros(1, 3), seen, one, True).tolist() == [0.0]
