@@ -34,7 +34,7 @@ from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
 
-EVIDENCE = 150  # items that each item has evidence for: what training keeps is of this order
+EVIDENCE = 200  # items that each item has evidence for: what training keeps is of this order
 # Baskets of 1 to 3 items that differ from request to request.
 SCRIPT = """
 math.randomseed(7)
@@ -55,7 +55,9 @@ def make_model(out: Path, items: int, dims: int, seed: int) -> int:
     draws = torch.Generator().manual_seed(seed)
     targets = torch.randint(items, (items, 10), generator=draws, dtype=torch.int32).sort(1).values.flatten()
     near = torch.randint(items, (items, EVIDENCE), generator=draws, dtype=torch.int32).sort(1).values.flatten()
-    amounts = torch.rand(2, items * EVIDENCE, generator=draws)
+    amounts = (
+        5 * torch.rand(2, items * EVIDENCE, generator=draws) ** 4
+    )  # most of it next to nothing, as in trained ones
     evidence = Evidence(torch.arange(0, items * EVIDENCE + 1, EVIDENCE), near, amounts)
     ids = [f"P{row:07d}" for row in range(items)]
     curve = {"temperature": 1.0, "log_probability": [-20.0, 0.0], "confidence": [0.0, 1.0]}

@@ -18,6 +18,7 @@ from logirec.model.tensors import slices
 WORTH_A_TRY = 1 << 23  # numbers in the catalogue; a smaller one is scanned in no time
 MOST = 127
 BATCH = 8
+AT_ONCE = 4096  # items
 
 
 class Coarse:
@@ -36,8 +37,13 @@ class Coarse:
     def scores(self, features: Tensor, offsets: Tensor, own: Tensor) -> Tensor:
         """(B, N) for queries (B, 2D) with their own part (B,), up to rounding; `offsets` are some of ours."""
         asked, steps = _rounded(features - 1)
-        table = torch._int_mm(asked, self.weights.T).float()
-        return table.mul_(self.steps).mul_(steps).add_(offsets).add_((features @ self.mean + own)[:, None])
+        own = (features @ self.mean + own)[:, None]
+        table = torch.empty(len(asked), len(self.weights))
+        for part in slices(len(self.weights), AT_ONCE):  # so few that they stay near the processor
+            products = torch._int_mm(asked, self.weights[part].T).float()
+            products.mul_(steps).mul_(self.steps[part]).add_(own)
+            torch.add(products, offsets[..., part], out=table[:, part])
+        return table
 
 
 def _rounded(numbers: Tensor) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,9 @@ from logirec.model.logirec import LogiRec
 from logirec.model.tensors import let_go, slices
 from logirec.relation import Relation
 
-SPARE = 4.0  # how much larger than any error seen the largest unseen one may be
+# How large an unseen error may be: so many times the usual one, and the largest seen.
+SPARE, SPARE_OF_LARGEST = 6.0, 1.5
+DEEPER = 4  # times as many items, where rounded scores leave open which are the best
 
 
 class ExactIndex:
@@ -100,11 +102,35 @@ class ExactIndex:
         table = self.coarse.scores(query_features(queries), offsets, own)
         if support is not None:
             support.add_to(table)
+        best, floor = self._rescored(queries, relation, table, depth, support)
+        unsure = ((best.scores > floor[:, None]).sum(1) < depth // 8).nonzero()[:, 0]
+        if len(unsure):  # their scores lie closer together than the error: more of them are scored again
+            some = Beta(*(part[unsure] for part in queries))
+            along = relation if isinstance(relation, Relation) else [relation[at] for at in unsure.tolist()]
+            theirs = None if support is None else support.some(unsure)
+            rows = table[unsure]
+            deep, lower = self._rescored(some, along, rows, min(DEEPER * depth, self.items), theirs)
+            table[unsure] = rows
+            for part, found in zip(best, deep, strict=True):
+                part[unsure] = found[:, :depth]
+            floor[unsure] = torch.maximum(lower, _below(deep.scores[:, : depth + 1], self.items))
+        return WholeScan(*best, floor, table)
+
+    def _rescored(
+        self,
+        queries: Beta,
+        relation: Relation | Sequence[Relation],
+        table: Tensor,
+        depth: int,
+        support: Support | None,
+    ) -> tuple[Best, Tensor]:
+        """The best of a rounded table (B, N), with their true scores, also in the table; and the floor."""
         rounded, rows = table.topk(depth, dim=1)
         scores = self.scores_of(queries, relation, rows, support)
         table.scatter_(1, rows, scores)
-        floor = _below(rounded, self.items) + SPARE * (scores - rounded).abs().amax(1)
-        return WholeScan(*in_order(rows, scores), floor, table)
+        errors = (scores - rounded).abs()
+        unseen = torch.maximum(SPARE * errors.square().mean(1).sqrt(), SPARE_OF_LARGEST * errors.amax(1))
+        return in_order(rows, scores), _below(rounded, self.items) + unseen
 
     def search(
         self,

@@ -65,12 +65,19 @@ class Intersection(nn.Module):
         self.hidden = nn.Linear(2 * dims, 2 * dims)
         self.attend = nn.Linear(2 * dims, dims)
 
-    def weights(self, operands: Beta, present: Tensor | None = None) -> Tensor:
+    def logits(self, operands: Beta) -> Tensor:
+        """(..., D): what each operand asks for, whatever it meets."""
+        logits: Tensor = self.attend(self.hidden(torch.cat(operands, dim=-1)).relu())
+        return logits
+
+    def shares(self, logits: Tensor, present: Tensor | None = None) -> Tensor:
         """(B, M, D), summing to 1 over the operands that are present (B, M)."""
-        logits = self.attend(self.hidden(torch.cat(operands, dim=-1)).relu())
         if present is not None:
             logits = logits.masked_fill(~present[..., None], -torch.inf)
         return torch.softmax(logits, dim=1)
+
+    def weights(self, operands: Beta, present: Tensor | None = None) -> Tensor:
+        return self.shares(self.logits(operands), present)
 
     def forward(self, operands: Beta, present: Tensor | None = None) -> Beta:
         weights = self.weights(operands, present)

@@ -71,12 +71,12 @@ class Support:
         owners, rows, _ = self._entries()
         for basket in range(len(found)):
             mine = torch.tensor(sorted(set(rows[owners == basket].tolist())), dtype=torch.int64, device=rows.device)
-            best = mine[self._one(basket).at(mine[None])[0].topk(min(count, len(mine))).indices]
+            best = mine[self.some(torch.tensor([basket])).at(mine[None])[0].topk(min(count, len(mine))).indices]
             found[basket, : len(best)] = best
         return found
 
-    def _one(self, basket: int) -> "Support":
-        return Support(self.evidence, self.members[basket, None], self.present[basket, None])
+    def some(self, baskets: Tensor) -> "Support":
+        return Support(self.evidence, self.members[baskets], self.present[baskets])
 
     def _entries(self) -> tuple[Tensor, Tensor, Tensor]:
         """Owner, row and amount of all that the members have evidence for; a row may occur once for each member."""

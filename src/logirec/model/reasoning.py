@@ -2,19 +2,22 @@
 
     complement(A & B) & ~substitute(A)   ->   intersection( project_cp({A, B}), negation(project_cv(A)) )
 
-A batch of queries goes through the network together, and what several of them ask for is asked once.
+A batch of queries goes through the networks together, and what several of them need is made once: an item is moved
+once for all sets that hold it, and how much attention an operand asks for depends on nothing but itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from logirec.logic.beta import Beta, stack
-from logirec.logic.operators import negation
-from logirec.model.logirec import Asked, LogiRec, Shape
+from logirec.logic.beta import Beta, within_range
+from logirec.logic.operators import Move, negation
+from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
+
+BUY, VIEW = Relation.CO_PURCHASE, Relation.CO_VIEW
 
 
 class Operand(NamedTuple):
@@ -28,90 +31,158 @@ class Operand(NamedTuple):
 Meeting = tuple[Operand, ...]  # all of these at once
 
 
-@torch.no_grad()
 def embed_queries(model: LogiRec, queries: Sequence[Meeting]) -> Beta:
     """(B, D)."""
-    wanted = sorted({(operand.relation, operand.rows) for query in queries for operand in query})
-    projected = _projected(model, wanted)
-    places = {key: at for at, key in enumerate(wanted)}
-    result = Beta(*(part.new_empty(len(queries), part.shape[1]) for part in projected))
-    for count in sorted({len(query) for query in queries}):
-        mine = [at for at, query in enumerate(queries) if len(query) == count]
-        operands = []
-        for nth in range(count):
-            chosen = [queries[at][nth] for at in mine]
-            found = _take(projected, [places[operand.relation, operand.rows] for operand in chosen])
-            turned = torch.tensor([operand.negated for operand in chosen], device=found.alpha.device)[:, None]
-            operands.append(Beta(*(torch.where(turned, n, p) for n, p in zip(negation(found), found, strict=True))))
-        met = operands[0] if count == 1 else model.intersection(stack(operands))
-        for whole, part in zip(result, met, strict=True):
-            whole[mine] = part
-    return result
+    return Reasoning(model, queries).of(queries)
 
 
-def _projected(model: LogiRec, wanted: Sequence[tuple[Relation, tuple[int, ...]]]) -> Beta:
-    """Each set moved along its relation. A set has one projection to complements, and one per item to substitutes."""
-    device = model.raw_items.device
-    asked: list[Asked] = []
-    owners: list[list[int]] = []
-    for relation in Relation:
-        single = [at for at, (r, rows) in enumerate(wanted) if r == relation and len(rows) == 1]
-        if single:
-            members = torch.tensor([wanted[at][1] for at in single], device=device)
-            asked.append(Asked(Shape(int(relation)), members))
-            owners.append(single)
-    sets = [at for at, (r, rows) in enumerate(wanted) if r == Relation.CO_PURCHASE and len(rows) > 1]
-    if sets:
-        members, present = padded([wanted[at][1] for at in sets], device)
-        asked.append(Asked(Shape.HIGH, members, present))
-        owners.append(sets)
-    views = [at for at, (r, rows) in enumerate(wanted) if r == Relation.CO_VIEW and len(rows) > 1]
-    if views:
-        members, present = padded([wanted[at][1] for at in views], device)
-        asked.append(Asked(Shape.CO_VIEW, members.view(-1, 1)))
-        owners.append(views)
-    found = model.ask(asked)
-    if views:
-        shaped = Beta(*(part.view(*members.shape, -1) for part in found[-1]))
-        found[-1] = model.intersection(shaped, present)
-    order = torch.tensor([at for group in owners for at in group], device=device).argsort()
-    return Beta(*(torch.cat(parts)[order] for parts in zip(*found, strict=True)))
+def attention(model: LogiRec, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
+    """How much of a set's query each member is, by the attention of the intersections; sums to 1."""
+    return Reasoning(model, [], baskets).attention(baskets)
+
+
+class Reasoning:
+    """Queries that have gone through the networks."""
+
+    @torch.no_grad()
+    def __init__(self, model: LogiRec, queries: Iterable[Meeting], baskets: Iterable[Sequence[int]] = ()) -> None:
+        """`baskets`: whose attention will be asked for."""
+        self.model, self.device = model, model.raw_items.device
+        self.places = {query: at for at, query in enumerate(dict.fromkeys(queries))}
+        wanted = {(operand.relation, operand.rows) for query in self.places for operand in query}
+        sets = sorted({rows for relation, rows in wanted if relation == BUY and len(rows) > 1} | _several(baskets))
+        self.looked: dict[tuple[int, ...], list[float]] = {}
+        self.embedding = self._met(*self._operands(wanted, sets))
+
+    def of(self, queries: Sequence[Meeting]) -> Beta:
+        """(B, D)."""
+        at = self._rows([self.places[query] for query in queries])
+        return Beta(*(part[at] for part in self.embedding))
+
+    def attention(self, baskets: Iterable[Sequence[int]]) -> list[list[float]]:
+        found = []
+        for basket in baskets:
+            looked = dict(zip(sorted(basket), self.looked.get(tuple(sorted(basket)), [1.0]), strict=True))
+            found.append([looked[row] for row in basket])
+        return found
+
+    def _operands(
+        self, wanted: set[tuple[Relation, tuple[int, ...]]], sets: list[tuple[int, ...]]
+    ) -> tuple[dict[tuple[Relation, tuple[int, ...]], int], Beta]:
+        """Each set moved along its relation: where it lies, and the embeddings."""
+        model = self.model
+        items = sorted({row for _, rows in wanted for row in rows} | {row for rows in sets for row in rows})
+        place = {row: at for at, row in enumerate(items)}
+        anchors = model.anchor(self._rows(items))
+        bought = [row for row in items if (BUY, (row,)) in wanted]
+        if model.config.sets != "summary":
+            bought = sorted({*bought, *(row for rows in sets for row in rows)})
+        viewed = sorted({row for relation, rows in wanted if relation == VIEW for row in rows})
+        from_sets, inside = self._summaries(anchors, [tuple(place[row] for row in rows) for rows in sets])
+        moved = model.project(
+            [
+                Move(_cat(_take(anchors, self._rows([place[row] for row in bought])), from_sets), (BUY,)),
+                Move(_take(anchors, self._rows([place[row] for row in viewed])), (VIEW,)),
+            ]
+        )
+        (by_buying,), (by_viewing,) = moved
+        at = {row: n for n, row in enumerate(bought)}
+        together = self._sets(by_buying, at, sets, inside)
+        at = {row: n for n, row in enumerate(viewed)}
+        several = sorted(rows for relation, rows in wanted if relation == VIEW and len(rows) > 1)
+        unlike, _ = self._intersected(by_viewing, [tuple(at[row] for row in rows) for rows in several])
+        alone = Beta(*(part[: len(bought)] for part in by_buying))
+        keys = [
+            *((BUY, (row,)) for row in bought),
+            *((BUY, rows) for rows in sets),
+            *((VIEW, (row,)) for row in viewed),
+            *((VIEW, rows) for rows in several),
+        ]
+        return {key: n for n, key in enumerate(keys)}, _cat(alone, together, by_viewing, unlike)
+
+    def _summaries(self, anchors: Beta, sets: list[tuple[int, ...]]) -> tuple[Beta, Tensor]:
+        """Each set as one embedding, where the model moves that, and the attention within the sets."""
+        if self.model.config.sets == "members":
+            return _take(anchors, self._rows([])), torch.empty(0)
+        return self._intersected(anchors, sets)
+
+    def _sets(self, moved: Beta, at: dict[int, int], sets: list[tuple[int, ...]], inside: Tensor) -> Beta:
+        """What the moved members and summaries of each set come to; `moved` ends with the summaries."""
+        if not sets:
+            return _take(moved, self._rows([]))
+        way, first = self.model.config.sets, len(moved.alpha) - len(sets)
+        if way == "summary":
+            looked, result = inside, Beta(*(part[first:] for part in moved))
+        elif way == "members":
+            result, looked = self._intersected(moved, [tuple(at[row] for row in rows) for rows in sets])
+        else:
+            operands = [(first + n, *(at[row] for row in rows)) for n, rows in enumerate(sets)]
+            result, weights = self._intersected(moved, operands)
+            looked = weights[:, :1] * inside + weights[:, 1:]
+        shares = zip(sets, looked.tolist(), strict=True)
+        self.looked = {rows: share[: len(rows)] for rows, share in shares}
+        return result
+
+    def _intersected(self, table: Beta, lists: list[tuple[int, ...]]) -> tuple[Beta, Tensor]:
+        """Of some rows of a table each, and the mean attention to each (S, M)."""
+        if not lists:
+            return _take(table, self._rows([])), torch.empty(0)
+        rows, present = padded(lists, self.device)
+        weights = self.model.intersect.shares(self.model.intersect.logits(table)[rows], present)
+        return self._clamped(weights, _take(table, rows)), weights.mean(-1)
+
+    def _clamped(self, weights: Tensor, operands: Beta) -> Beta:
+        """Weights that sum to 1.0000001 must not leave the range."""
+        return Beta(*(within_range((weights * part).sum(1)) for part in operands))
+
+    def _met(self, places: dict[tuple[Relation, tuple[int, ...]], int], operands: Beta) -> Beta:
+        """(Q, D) each query, from its operands."""
+        count = len(operands.alpha)
+        table = _cat(operands, negation(operands))
+
+        def at(operand: Operand) -> int:
+            return places[operand.relation, operand.rows] + count * operand.negated
+
+        result = Beta(*(part.new_empty(len(self.places), part.shape[1]) for part in operands))
+        single = [query for query in self.places if len(query) == 1]
+        several = [query for query in self.places if len(query) > 1]
+        whole = _take(table, self._rows([at(query[0]) for query in single]))
+        needed = sorted({at(operand) for query in several for operand in query})
+        place = {n: nth for nth, n in enumerate(needed)}
+        met, _ = self._intersected(
+            _take(table, self._rows(needed)), [tuple(place[at(operand)] for operand in query) for query in several]
+        )
+        for queries, found in ((single, whole), (several, met)):
+            mine = self._rows([self.places[query] for query in queries])
+            for part, own in zip(result, found, strict=True):
+                part[mine] = own
+        return result
+
+    def _rows(self, rows: Sequence[int]) -> Tensor:
+        return torch.tensor(rows, dtype=torch.int64, device=self.device)
 
 
 def bought_for(query: Meeting) -> tuple[int, ...]:
     """The items whose complements are wanted: what evidence is looked up for."""
-    wanted = (o.rows for o in query if o.relation == Relation.CO_PURCHASE and not o.negated)
+    wanted = (o.rows for o in query if o.relation == BUY and not o.negated)
     return tuple(sorted({row for rows in wanted for row in rows}))
 
 
-def padded(lists: Sequence[tuple[int, ...]], device: torch.device) -> tuple[Tensor, Tensor]:
+def padded(lists: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """(B, M) rows filled up with zeros, and which places hold one."""
     size = max(1, *map(len, lists))
     members = torch.tensor([[*rows, *[0] * (size - len(rows))] for rows in lists], device=device)
-    present = torch.tensor([[at < len(rows) for at in range(size)] for rows in lists], device=device)
+    present = torch.tensor([[True] * len(rows) + [False] * (size - len(rows)) for rows in lists], device=device)
     return members, present
 
 
-def _take(embeddings: Beta, places: list[int]) -> Beta:
-    at = torch.tensor(places, device=embeddings.alpha.device)
-    return Beta(*(part[at] for part in embeddings))
+def _several(baskets: Iterable[Sequence[int]]) -> set[tuple[int, ...]]:
+    return {tuple(sorted(basket)) for basket in baskets if len(basket) > 1}
 
 
-@torch.no_grad()
-def attention(model: LogiRec, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
-    """How much of a set's query each member is, by the attention of the intersections; sums to 1."""
-    members, present = padded([tuple(basket) for basket in baskets], model.raw_items.device)
-    basket = model.anchor(members)
-    weights = inside = model.intersect.weights(basket, present).mean(-1)  # (B, M) in the summary
-    if model.config.sets != "summary":
-        (moved,) = model.project([model.move(Asked(Shape.HIGH, members, present), basket)])
-        count, size = members.shape
-        if model.config.sets == "members":
-            operands = Beta(*(part.view(count, size, -1) for part in moved[0]))
-            weights = model.intersect.weights(operands, present).mean(-1)
-        else:
-            both = (torch.cat((p[:count, None], p[count:].view(count, size, -1)), dim=1) for p in moved[0])
-            there = torch.cat((present.new_ones(count, 1), present), dim=1)
-            weights = model.intersect.weights(Beta(*both), there).mean(-1)
-            weights = weights[:, :1] * inside + weights[:, 1:]
-    return [row[: len(basket)] for row, basket in zip(weights.tolist(), baskets, strict=True)]
+def _take(embeddings: Beta, rows: Tensor) -> Beta:
+    return Beta(*(part[rows] for part in embeddings))
+
+
+def _cat(*embeddings: Beta) -> Beta:
+    return Beta(*map(torch.cat, zip(*embeddings, strict=True)))

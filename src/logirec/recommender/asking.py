@@ -1,6 +1,8 @@
 """A request with its items looked up: what is asked of the model, branch by branch."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from logirec.config import MAX_BASKET
 from logirec.errors import InputError, UnknownItems
@@ -19,6 +21,22 @@ class Branch:
     words: tuple[str, ...]  # each operand as it is written
     basket: tuple[int, ...]  # the items that something is wanted for
 
+    @cached_property
+    def members(self) -> tuple[int, ...]:
+        """The items that can be left out: of several, each."""
+        return self.basket if len(self.basket) > 1 else ()
+
+    @cached_property
+    def negated(self) -> tuple[int, ...]:
+        """The operands that are NOTs."""
+        return tuple(at for at, operand in enumerate(self.meeting) if operand.negated)
+
+    @cached_property
+    def again(self) -> tuple[Meeting, ...]:
+        """What is asked for reasons: the whole, without each member, with each member alone, without each NOT."""
+        without, alone = ([change(self.meeting, m) for m in self.members] for change in (without_item, only_item))
+        return (self.meeting, *without, *alone, *(without_operand(self.meeting, at) for at in self.negated))
+
     @property
     def relation(self) -> Relation:
         """What an answer is to them."""
@@ -34,6 +52,12 @@ class Asked:
     unknown: tuple[str, ...]  # ids that the catalogue does not hold; left out
     named: tuple[int, ...]  # all items of basket and query: never recommended
     basket: tuple[int, ...]  # those of them that something is wanted for
+
+    @property
+    def meetings(self) -> Iterator[Meeting]:
+        """All that goes through the networks."""
+        for branch in self.branches:
+            yield from branch.again if self.request.explain else (branch.meeting,)
 
 
 def look_up(request: Request, shelf: Shelf) -> Asked:

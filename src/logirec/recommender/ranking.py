@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from logirec.index.scan import Scan
-from logirec.model.reasoning import Meeting
+from logirec.model.reasoning import Meeting, Reasoning
 from logirec.recommender.asking import Asked, Branch, without_operand
 from logirec.recommender.shelf import Shelf
 from logirec.relation import Relation
@@ -69,12 +69,11 @@ class Rules:
         return found
 
 
-def rank(asked: Sequence[Asked], shelf: Shelf) -> list[Ranking]:
+def rank(asked: Sequence[Asked], shelf: Shelf, reasoning: Reasoning) -> list[Ranking]:
     groups = [_lines(one) for one in asked]
     lines = [line for group in groups for line in group]
     depth = max(one.request.top_k for one in asked) + SPARE
-    scan = shelf.scan([line.meeting for line in lines], [line.relation for line in lines], depth)
-    hunt = _Hunt(shelf, lines, scan)
+    hunt = _Hunt(shelf, reasoning, lines, depth)
     found, at = [], 0
     for one, group in zip(asked, groups, strict=True):
         found.append(_ranking(one, hunt, range(at, at + len(group))))
@@ -90,8 +89,10 @@ class Standing(NamedTuple):
 def standings(asked: Sequence[Asked], targets: Sequence[int], shelf: Shelf) -> list[Standing]:
     """How each request's first branch has one item, whatever is ruled out."""
     lines = [Line(one, one.branches[0], one.branches[0].meeting, None) for one in asked]
-    hunt = _Hunt(shelf, lines, shelf.scan([line.meeting for line in lines], [line.relation for line in lines], SPARE))
-    scores = shelf.scores_of([(line.meeting, line.relation) for line in lines], [[row] for row in targets])
+    meetings, relations = [line.meeting for line in lines], [line.relation for line in lines]
+    reasoning = shelf.reason(meetings)
+    hunt = _Hunt(shelf, reasoning, lines, SPARE)
+    scores = shelf.scores_of(reasoning, meetings, relations, [[row] for row in targets])
     found = []
     for at, (row, score) in enumerate(zip(targets, scores, strict=True)):
         (confidence,) = hunt.confidences(at, [row], score)
@@ -104,28 +105,28 @@ def _lines(asked: Asked) -> list[Line]:
     lines = [Line(asked, branch, branch.meeting, None) for branch in asked.branches]
     if asked.request.explain:
         for branch in asked.branches:
-            negated = (at for at, operand in enumerate(branch.meeting) if operand.negated)
-            lines += [Line(asked, branch, without_operand(branch.meeting, at), at) for at in negated]
+            lines += [Line(asked, branch, without_operand(branch.meeting, at), at) for at in branch.negated]
     return lines
 
 
 class _Hunt:
     """The lines of a batch with what the scan has found."""
 
-    def __init__(self, shelf: Shelf, lines: Sequence[Line], scan: Scan) -> None:
-        self.shelf, self.lines, self.scan = shelf, lines, scan
+    def __init__(self, shelf: Shelf, reasoning: Reasoning, lines: Sequence[Line], depth: int) -> None:
+        self.shelf, self.reasoning, self.lines = shelf, reasoning, lines
+        scan = shelf.scan(reasoning, [line.meeting for line in lines], [line.relation for line in lines], depth)
         self.rows, self.scores, self.floors = scan.rows.tolist(), scan.scores.tolist(), scan.floor.tolist()
         self.known = [shelf.bought_with_all(line.branch.basket) if line.dropped is None else set() for line in lines]
-        self.normalisers = self._normalisers()
+        self.normalisers = self._normalisers(scan)
 
-    def _normalisers(self) -> list[float]:
+    def _normalisers(self, scan: Scan) -> list[float]:
         """As on validation, what is named or known takes no probability from the rest."""
         temperatures, without = [], []
         for line, known in zip(self.lines, self.known, strict=True):
             curve = None if line.dropped is not None else self.shelf.curve(line.branch.basket)
             temperatures.append(0.0 if curve is None else curve.temperature)
             without.append([*line.asked.named, *known])
-        return self.scan.log_sums(temperatures, without)
+        return scan.log_sums(temperatures, without)
 
     def best(self, line: int, rules: Rules, hiding: bool = True) -> list[tuple[int, float]]:
         """From what the scan has brought up; where too much of that is ruled out, from the whole catalogue."""
@@ -141,7 +142,7 @@ class _Hunt:
         if floor == -torch.inf:  # there are no others
             return found
         meeting, relation = self.lines[line].meeting, self.lines[line].relation
-        best = self.shelf.search(meeting, relation, top_k, rules.forbidden(self.shelf.items, hiding))
+        best = self.shelf.search(self.reasoning, meeting, relation, top_k, rules.forbidden(self.shelf.items, hiding))
         pairs = zip(best.rows[0].tolist(), best.scores[0].tolist(), strict=True)
         return [(row, score) for row, score in pairs if row >= 0]
 

@@ -3,47 +3,42 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from logirec.model.reasoning import Meeting
+from logirec.model.reasoning import Reasoning
 from logirec.query import Linked
 from logirec.recommender.answers import Because, Contribution, Negation, Removed
-from logirec.recommender.asking import Asked, Branch, only_item, without_item, without_operand
+from logirec.recommender.asking import Asked, Branch
 from logirec.recommender.ranking import Ranked, Ranking
 from logirec.recommender.shelf import Shelf
 from logirec.relation import Relation
 
 
 class _Case(NamedTuple):
-    """The recommendations of one branch, and the queries that are asked for them again."""
+    """The recommendations of one branch."""
 
     branch: Branch
     mine: list[Ranked]
-    members: tuple[int, ...]  # that are left out in turn
-    negated: list[int]  # operands that are
-
-    @property
-    def again(self) -> list[Meeting]:
-        """The whole, without each member, with each member alone, without each NOT."""
-        meeting = self.branch.meeting
-        without, alone = ([change(meeting, m) for m in self.members] for change in (without_item, only_item))
-        return [meeting, *without, *alone, *(without_operand(meeting, at) for at in self.negated)]
 
 
-def reasons(shelf: Shelf, asked: Sequence[Asked], rankings: Sequence[Ranking]) -> list[dict[int, Because]]:
-    """Of each request, by row. All other queries of a batch go through the network together."""
+def reasons(
+    shelf: Shelf, reasoning: Reasoning, asked: Sequence[Asked], rankings: Sequence[Ranking]
+) -> list[dict[int, Because]]:
+    """Of each request, by row."""
     cases = [_cases(one, ranking) for one, ranking in zip(asked, rankings, strict=True)]
     flat = [case for some in cases for case in some]
     heights = shelf.heights_of(
-        [(meeting, case.branch.relation) for case in flat for meeting in case.again],
-        [[one.row for one in case.mine] for case in flat for _ in case.again],
+        reasoning,
+        [meeting for case in flat for meeting in case.branch.again],
+        [case.branch.relation for case in flat for _ in case.branch.again],
+        [[one.row for one in case.mine] for case in flat for _ in case.branch.again],
     )
     parts = zip(heights.whole, heights.evidence, strict=True)
-    looked = iter(shelf.attention([case.branch.basket for case in flat]))
     found = []
     for some in cases:
         because: dict[int, Because] = {}
         for case in some:
-            whole, counted = zip(*(next(parts) for _ in case.again), strict=True)
-            because |= _because(shelf, case, whole, counted[0], next(looked))
+            whole, counted = zip(*(next(parts) for _ in case.branch.again), strict=True)
+            (looked,) = reasoning.attention([case.branch.basket])
+            because |= _because(shelf, case, whole, counted[0], looked)
         found.append(because)
     return found
 
@@ -53,10 +48,7 @@ def _cases(asked: Asked, ranking: Ranking) -> list[_Case]:
     for at, branch in enumerate(asked.branches):
         mine = [one for one in ranking.best if one.branch == at]
         if mine and asked.request.explain:
-            members = branch.basket if len(branch.basket) > 1 else ()  # without the only one, nothing would be asked
-            cases.append(
-                _Case(branch, mine, members, [n for n, operand in enumerate(branch.meeting) if operand.negated])
-            )
+            cases.append(_Case(branch, mine))
     return cases
 
 
@@ -68,34 +60,24 @@ def _because(
     looked: Sequence[float],
 ) -> dict[int, Because]:
     """`heights`: by query, of the case's recommendations; `counted`: what of the first is evidence."""
-    found = {}
-    count = len(case.members)
+    branch, found = case.branch, {}
+    count = len(branch.members)
+    items = [shelf.catalogue.item(row) for row in branch.basket]
+    bought = [set(shelf.bought.of(row)) for row in branch.basket]
+    words = [branch.words[n] for n in branch.negated]
     for at, one in enumerate(case.mine):
         whole, *others = (height[at] for height in heights)
         losses = [whole - without for without in others[:count]]
-        words = (case.branch.words[n] for n in case.negated)
-        negations = zip(words, (whole - without for without in others[2 * count :]), strict=True)
-        parts = _contributions(shelf, case.branch.basket, one.row, losses, others[count : 2 * count], looked)
-        evidence = counted[at]
-        found[one.row] = Because(parts, tuple(Negation(*pair) for pair in negations), whole - evidence, evidence)
+        changes: Sequence[float | None] = losses or [None]
+        parts = shares(losses, others[count : 2 * count], looked) if losses else [1.0]
+        contributions = tuple(
+            Contribution(item.item_id, item.title, share, change, attended, one.row in links)
+            for item, share, change, attended, links in zip(items, parts, changes, looked, bought, strict=True)
+        )
+        negations = (whole - without for without in others[2 * count :])
+        nots = tuple(map(Negation, words, negations))
+        found[one.row] = Because(contributions, nots, whole - counted[at], counted[at])
     return found
-
-
-def _contributions(
-    shelf: Shelf,
-    basket: Sequence[int],
-    row: int,
-    losses: Sequence[float],
-    alone: Sequence[float],
-    looked: Sequence[float],
-) -> tuple[Contribution, ...]:
-    found = []
-    parts = shares(losses, alone, looked) if losses else [1.0]
-    changes: Sequence[float | None] = losses or [None]
-    for member, share, loss, attended in zip(basket, parts, changes, looked, strict=True):
-        item = shelf.catalogue.item(member)
-        found.append(Contribution(item.item_id, item.title, share, loss, attended, shelf.bought.has(member, row)))
-    return tuple(found)
 
 
 def shares(losses: Sequence[float], alone: Sequence[float], looked: Sequence[float]) -> list[float]:

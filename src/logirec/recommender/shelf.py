@@ -7,16 +7,14 @@ import torch
 from torch import Tensor
 
 from logirec.index.scan import Best, Index, Scan
-from logirec.logic.beta import Beta, positive
+from logirec.logic.beta import positive
 from logirec.memory import give_back_memory
 from logirec.model.artifact import TrainedModel
 from logirec.model.confidence import Curve, uncertainty
 from logirec.model.evidence import Support
-from logirec.model.reasoning import Meeting, attention, bought_for, embed_queries, padded
+from logirec.model.reasoning import Meeting, Reasoning, bought_for, padded
 from logirec.model.tensors import let_go, slices
 from logirec.relation import Relation
-
-OFTEN = 256  # queries
 
 
 class Heights(NamedTuple):
@@ -40,7 +38,6 @@ class Shelf:
             raw = trained.model.raw_items[part]
             self.uncertainty += uncertainty(positive(raw)).tolist()
             let_go(raw)
-        self._asked = 0  # since then
         views = trained.links[Relation.CO_VIEW]
         self.viewed = (views, views.reversed(self.items))
         give_back_memory()
@@ -48,16 +45,18 @@ class Shelf:
     def rows(self, item_ids: Iterable[str]) -> tuple[int, ...]:
         return tuple(self.vocabulary.rows(list(item_ids)).tolist())
 
-    def scan(self, meetings: Sequence[Meeting], relations: Sequence[Relation], depth: int) -> Scan:
-        """The best items of each query."""
-        self._asked += len(meetings)
-        if self._asked > OFTEN:  # by and by the baskets have brought all of the items' own embeddings into memory
-            let_go(self.model.raw_items if self.model.anchors is None else self.model.anchors)
-            self._asked = 0
-        return self.index.scan(embed_queries(self.model, meetings), relations, depth, self._support(meetings))
+    def reason(self, meetings: Iterable[Meeting], baskets: Iterable[Sequence[int]] = ()) -> Reasoning:
+        """All queries of a batch go through the networks together, with the baskets whose attention is wanted."""
+        return Reasoning(self.model, meetings, baskets)
 
-    def search(self, meeting: Meeting, relation: Relation, top_k: int, forbidden: Tensor) -> Best:
-        query, support = embed_queries(self.model, [meeting]), self._support([meeting])
+    def scan(
+        self, reasoning: Reasoning, meetings: Sequence[Meeting], relations: Sequence[Relation], depth: int
+    ) -> Scan:
+        """The best items of each query."""
+        return self.index.scan(reasoning.of(meetings), relations, depth, self._support(meetings))
+
+    def search(self, reasoning: Reasoning, meeting: Meeting, relation: Relation, top_k: int, forbidden: Tensor) -> Best:
+        query, support = reasoning.of([meeting]), self._support([meeting])
         return self.index.search(query, relation, top_k, forbidden.to(self.device), support)
 
     def _support(self, meetings: Sequence[Meeting]) -> Support | None:
@@ -65,36 +64,35 @@ class Shelf:
             return None
         return self.model.evidence.of(*padded([bought_for(meeting) for meeting in meetings], self.device))
 
-    def scores_of(self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]) -> list[list[float]]:
+    def scores_of(
+        self,
+        reasoning: Reasoning,
+        meetings: Sequence[Meeting],
+        relations: Sequence[Relation],
+        rows: Sequence[Sequence[int]],
+    ) -> list[list[float]]:
         """For each query the scores of its own items."""
-        queries, relations, wanted, support = self._few(asked, rows)
-        found: list[list[float]] = self.index.scores_of(queries, relations, wanted, support).tolist()
-        return found
+        wanted, _ = padded(rows, self.device)
+        found = self.index.scores_of(reasoning.of(meetings), relations, wanted, self._support(meetings))
+        scores: list[list[float]] = found.tolist()
+        return scores
 
-    def heights_of(self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]) -> Heights:
+    def heights_of(
+        self,
+        reasoning: Reasoning,
+        meetings: Sequence[Meeting],
+        relations: Sequence[Relation],
+        rows: Sequence[Sequence[int]],
+    ) -> Heights:
         """The same in standard deviations above the mean of all items, so that different queries can be compared."""
-        if not asked:
+        if not meetings:
             return Heights([], [])
-        queries, relations, wanted, support = self._few(asked, rows)
+        queries, support = reasoning.of(meetings), self._support(meetings)
+        wanted, _ = padded(rows, self.device)
         mean, deviation = self.index.spread(queries, relations)
         own = (self.index.scores_of(queries, relations, wanted) - mean[:, None]) / deviation[:, None]
         counted = torch.zeros_like(own) if support is None else support.at(wanted) / deviation[:, None]
         return Heights((own + counted).tolist(), counted.tolist())
-
-    def _few(
-        self, asked: Sequence[tuple[Meeting, Relation]], rows: Sequence[Sequence[int]]
-    ) -> tuple[Beta, list[Relation], Tensor, Support | None]:
-        most = max(map(len, rows))
-        wanted = torch.tensor([[*some, *[0] * (most - len(some))] for some in rows], device=self.device)
-        meetings = [meeting for meeting, _ in asked]
-        queries = embed_queries(self.model, meetings)
-        return queries, [relation for _, relation in asked], wanted, self._support(meetings)
-
-    def attention(self, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
-        """How much the model looked at each item of each basket."""
-        sets = [basket for basket in baskets if len(basket) > 1]
-        found = iter(attention(self.model, sets) if sets else ())
-        return [next(found) if len(basket) > 1 else [1.0] for basket in baskets]
 
     def substitutes(self, basket: Iterable[int]) -> dict[int, int]:
         """Known substitutes of the basket -> the item that each is viewed with."""
