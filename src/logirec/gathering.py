@@ -16,9 +16,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from logirec.baselines.base import Ask, members
-from logirec.baselines.ease import Ease
-from logirec.baselines.row_cosine import RowCosine
+from logirec.baselines import ease, row_cosine
+from logirec.baselines.base import members
 from logirec.baselines.rows import co_purchases, strongest
 from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
@@ -94,34 +93,32 @@ def gathered(model: LogiRec, dataset: Dataset, asked: Mapping[Kind, Questions]) 
 def _tables(dataset: Dataset, device: str) -> dict[Kind, list[Any]]:
     """(N, N) sparse, with numbers around 1. Where sets run against the links, theirs are of the links reversed."""
     orders = dataset.baskets() is not None
-    learnt = [Ease(beside=0.0 if orders else 0.5, device=device).fit(dataset), RowCosine(power=4.0).fit(dataset)]
-    low = _of_kind(dataset, [baseline.low for baseline in learnt], reverse=False)
+    regression = ease.Ease(beside=0.0 if orders else 0.5, device=device).fit(dataset)
+    cosine = row_cosine.RowCosine(power=4.0).fit(dataset)
+    low = _of_kind(dataset, regression.low, cosine.low, reverse=False)
     if not dataset.sets_run_backwards:
         return {"low": low, "high": low}
-    return {"low": low, "high": _of_kind(dataset, [baseline.high for baseline in learnt], reverse=True)}
+    return {"low": low, "high": _of_kind(dataset, regression.high, cosine.high, reverse=True)}
 
 
-def _of_kind(dataset: Dataset, learnt: list[Ask], reverse: bool) -> list[Any]:
-    tables = [_pruned(ask, dataset.items) for ask in learnt]
+def _of_kind(dataset: Dataset, regression: Any, cosine: Any, reverse: bool) -> list[Any]:
+    tables = [_pruned(learnt, dataset.items) for learnt in (regression, cosine)]
     if dataset.baskets() is None:  # orders have told how often, which is more than whether
         views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items).astype(np.float32)
         tables += [co_purchases(dataset, reverse), co_purchases(dataset, not reverse), ((views + views.T) > 0) * 1.0]
     return tables
 
 
-def _pruned(ask: Ask, items: int) -> Any:
-    """The largest of what a baseline says of each item alone."""
-    parts, step = [], max(1, TILE // items)
+def _pruned(learnt: ease.Learnt | row_cosine.Learnt, items: int) -> Any:
+    """The largest of what a baseline says of each item alone. What speaks against a pair would take up places."""
+    parts, step = [], max(1, TILE // min(items, ease.MOST_ITEMS))
     for first in range(0, items, step):
         mine = np.arange(first, min(first + step, items))
         alone = sparse.csr_array((np.ones(len(mine), np.float32), mine, np.arange(len(mine) + 1)), (len(mine), items))
-        table = ask(alone).cpu().clamp(min=0)  # what speaks against a pair takes places from what speaks for others
-        table[np.arange(len(mine)), mine] = 0
-        rows = table.topk(min(MOST, items), dim=1).indices
-        starts = np.arange(len(mine) + 1) * rows.shape[1]
-        values = table.gather(1, rows).numpy().ravel()
-        parts.append(sparse.csr_array((values, rows.numpy().ravel(), starts), table.shape))
+        parts.append(learnt.largest(alone, MOST + 1))  # and itself
     whole = sparse.vstack(parts, format="csr")
+    whole.setdiag(0)
+    whole = strongest(whole, MOST)
     whole.eliminate_zeros()
     best = strongest(whole, 1).data
     return whole / np.float32(np.median(best) if len(best) else 1)

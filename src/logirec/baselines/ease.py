@@ -5,6 +5,7 @@ predicts itself. Rows are unit vectors here, so that long rows do not outweigh t
 what an item is bought with the other way round and from what it is viewed with, at that weight.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from logirec.baselines.base import Ask, LinkBaseline, Unsuited
+from logirec.baselines.base import LinkBaseline, Unsuited
 from logirec.baselines.rows import Rows, co_purchases, rows, scaled, with_itself
 from logirec.data.dataset import Dataset
 
@@ -23,7 +24,7 @@ class Ease(LinkBaseline):
     def __init__(self, regularization: float = 3.0, beside: float = 0.0, device: str = "cpu") -> None:
         self.regularization, self.beside, self.device = regularization, beside, device
 
-    def learn(self, dataset: Dataset, reverse: bool) -> Ask:
+    def learn(self, dataset: Dataset, reverse: bool) -> "Learnt":
         known = rows(dataset, reverse)
         known = Rows(scaled(known.table, 0.5), known.by_item)
         table = known.table
@@ -34,24 +35,7 @@ class Ease(LinkBaseline):
             table = sparse.vstack([table, *(scaled(other, 0.5) * np.float32(self.beside) for other in around)])
         counts = np.bincount(table.indices, minlength=dataset.items)
         kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
-        weights = self._solve(table.tocsc()[:, kept])
-        places = torch.from_numpy(kept).to(self.device)
-
-        def ask(baskets: Any) -> Tensor:
-            found = self._product(known.of(baskets).tocsc()[:, kept].tocsr(), weights)
-            if len(kept) == dataset.items:
-                return found
-            scores = found.new_full((len(found), dataset.items), -torch.inf)
-            scores[:, places] = found
-            return scores
-
-        return ask
-
-    def _product(self, asked: Any, weights: Tensor) -> Tensor:
-        """A row has few items, of which a processor can make use and a GPU need not."""
-        if weights.device.type == "cpu":
-            return torch.from_numpy(asked @ weights.numpy())
-        return torch.from_numpy(asked.toarray()).to(self.device) @ weights
+        return Learnt(known, kept, self._solve(table.tocsc()[:, kept]), dataset.items)
 
     def _solve(self, table: Any) -> Tensor:
         gram = torch.from_numpy((table.T @ table).toarray()).to(self.device)
@@ -59,3 +43,34 @@ class Ease(LinkBaseline):
         inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
         weights = inverse.div_(-inverse.diagonal().clone())
         return weights.fill_diagonal_(0)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    known: Rows
+    kept: np.ndarray  # (K,) the items that are predicted
+    weights: Tensor  # (K, K)
+    items: int
+
+    def __call__(self, baskets: Any) -> Tensor:
+        found = self._of_kept(baskets)
+        if len(self.kept) == self.items:
+            return found
+        scores = found.new_full((len(found), self.items), -torch.inf)
+        scores[:, torch.from_numpy(self.kept).to(found.device)] = found
+        return scores
+
+    def largest(self, baskets: Any, most: int) -> Any:
+        """(B, N) sparse: the largest scores of each basket."""
+        found = self._of_kept(baskets).cpu().clamp_(min=0)
+        values, places = found.topk(min(most, len(self.kept)), dim=1)
+        starts = np.arange(len(found) + 1) * values.shape[1]
+        shape = (len(found), self.items)
+        return sparse.csr_array((values.numpy().ravel(), self.kept[places.numpy().ravel()], starts), shape)
+
+    def _of_kept(self, baskets: Any) -> Tensor:
+        """(B, K). A row has few items, of which a processor can make use and a GPU need not."""
+        asked = self.known.of(baskets).tocsc()[:, self.kept].tocsr()
+        if self.weights.device.type == "cpu":
+            return torch.from_numpy(asked @ self.weights.numpy())
+        return torch.from_numpy(asked.toarray()).to(self.weights.device) @ self.weights
