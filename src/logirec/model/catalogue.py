@@ -112,9 +112,6 @@ class KnownLinks(NamedTuple):
         found: list[int] = self.targets[self.starts[row] : self.starts[row + 1]].tolist()
         return found
 
-    def has(self, source: int, target: int) -> bool:
-        return target in self.of(source)
-
     def reversed(self, items: int) -> "KnownLinks":
         sources = np.repeat(np.arange(items, dtype=np.int32), np.diff(self.starts))
         order = np.argsort(self.targets, kind="stable")
