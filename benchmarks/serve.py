@@ -48,17 +48,22 @@ end
 """
 
 
+def _random_evidence(items: int, draws: torch.Generator) -> Evidence:
+    """Each item's targets are different ones, in ascending order; most of it next to nothing, as in trained models."""
+    count = min(EVIDENCE, items // 2)
+    gaps = torch.randint(1, items // count, (items, count), generator=draws)
+    targets = gaps.cumsum(1).sub_(1).to(torch.int32).flatten()
+    amounts = 5 * torch.rand(2, items * count, generator=draws) ** 4
+    return Evidence(torch.arange(0, items * count + 1, count), targets, amounts)
+
+
 def make_model(out: Path, items: int, dims: int, seed: int) -> int:
     """A folder as training writes it, with random weights; returns the bytes of the weights."""
     made = recipe("default", "hybrid", seed, {"model": {"dims": dims}})
     model = LogiRec(items, made.model, seed)
     draws = torch.Generator().manual_seed(seed)
     targets = torch.randint(items, (items, 10), generator=draws, dtype=torch.int32).sort(1).values.flatten()
-    near = torch.randint(items, (items, EVIDENCE), generator=draws, dtype=torch.int32).sort(1).values.flatten()
-    amounts = (
-        5 * torch.rand(2, items * EVIDENCE, generator=draws) ** 4
-    )  # most of it next to nothing, as in trained ones
-    evidence = Evidence(torch.arange(0, items * EVIDENCE + 1, EVIDENCE), near, amounts)
+    evidence = _random_evidence(items, draws)
     ids = [f"P{row:07d}" for row in range(items)]
     curve = {"temperature": 1.0, "log_probability": [-20.0, 0.0], "confidence": [0.0, 1.0]}
     artifact.save(

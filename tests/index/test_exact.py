@@ -147,6 +147,24 @@ def test_evidence_is_added_to_the_scores(coarse):
     torch.testing.assert_close(few, expected[:, :7], rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("coarse", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99, 1.0])
+def test_a_scan_looks_again_past_what_is_forbidden(coarse, share):
+    model = random_model(2)
+    queries, index = queries_of(model, 8), ExactIndex(model, coarse)
+    relations = [Relation.CO_VIEW, Relation.CO_PURCHASE] * 4
+    found, exact = index.scan(queries, relations, TOP_K), index.scores(queries, relations)
+    before = found.log_sums([0.5] * 8, [()] * 8)
+    for line in range(8):
+        forbidden = torch.rand(ITEMS, generator=torch.Generator().manual_seed(line)) < share
+        forbidden[found.rows[line]] = True
+        best = found.again(line, TOP_K, forbidden)
+        expected = best_of(exact[line : line + 1].clone(), TOP_K, forbidden)
+        assert torch.equal(best.rows, expected.rows)
+        torch.testing.assert_close(best.scores, expected.scores, rtol=1e-4, atol=1e-3)
+    assert found.log_sums([0.5] * 8, [()] * 8) == before
+
+
 def test_a_scan_of_all_items_has_no_floor():
     model = random_model(1)
     for coarse in (False, True):
@@ -161,11 +179,14 @@ def test_whether_a_coarse_scan_pays_is_measured_for_large_catalogues_only():
 
 
 @pytest.mark.parametrize(("seed", "preset"), [(1, "default"), (3, "paper")])
-def test_the_spread_of_scores_is_known_without_them(seed, preset):
+def test_how_high_items_stand_is_known_without_all_scores(seed, preset):
     model = random_model(seed, preset)
     queries, index = queries_of(model, 6), ExactIndex(model)
     relations = [Relation.CO_VIEW, Relation.CO_PURCHASE] * 3
     scores = index.scores(queries, relations).double()
-    found = index.spread(queries, relations)
-    torch.testing.assert_close(found.mean.double(), scores.mean(1), rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(found.deviation.double(), scores.std(1, correction=0), rtol=1e-3, atol=1e-3)
+    rows = torch.arange(7).expand(6, -1)
+    found = index.heights(queries, relations, rows)
+    deviation, mean = torch.std_mean(scores, 1, correction=0)
+    torch.testing.assert_close(found.deviation.double(), deviation, rtol=1e-3, atol=1e-3)
+    expected = (scores[:, :7] - mean[:, None]) / deviation[:, None]
+    torch.testing.assert_close(found.above.double(), expected, rtol=1e-3, atol=1e-3)

@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from logirec.config import recipe
+from logirec.model.context import Bag
 from logirec.model.logirec import LogiRec, Shape
+from logirec.relation import Relation
 from logirec.training import step
 from logirec.training.step import Part, Stepper
 from tests.model.worlds import ITEMS, random_table
@@ -15,10 +18,16 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU he
 STEPS = 12
 
 
+def random_bags() -> list[Bag]:
+    random = np.random.default_rng(3)
+    rows = random.integers(0, ITEMS, (ITEMS, 5))
+    return [Bag(relation, rows, random.integers(0, 6, ITEMS)) for relation in Relation]
+
+
 def new_stepper(preset: str) -> Stepper:
     made = recipe(preset, "hybrid", 0, {"model": {"dims": 8, "width": 16, "item_spread": 0.2}})
     tables = [random_table(Shape.LOW, 1, device="cuda"), random_table(Shape.HIGH, 3, device="cuda")]
-    model = LogiRec(ITEMS, made.model, seed=0).to("cuda")
+    model = LogiRec(ITEMS, made.model, 0, random_bags() if made.model.context else ()).to("cuda")
     return Stepper(model, [Part(table, 16, 0.5) for table in tables], made.training, seed=0)
 
 

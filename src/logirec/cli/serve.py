@@ -1,6 +1,5 @@
 """`logirec serve`: recommendations over HTTP."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,8 +48,6 @@ def command(
 
 
 def load_server() -> Callable[..., None]:
-    # Threads that wait for work by spinning would take the processor from the requests. Before torch is imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         from logirec.service.server import serve
     except ImportError as error:

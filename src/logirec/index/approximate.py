@@ -24,7 +24,7 @@ from torch import Tensor
 
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.index.exact import ExactIndex
-from logirec.index.scan import Best, Scan, Spread, in_order, one_hot
+from logirec.index.scan import Best, Heights, Scan, in_order, one_hot
 from logirec.logic.beta import Beta
 from logirec.logic.divergence import query_features, query_offset
 from logirec.model.evidence import Support
@@ -148,7 +148,14 @@ class ApproximateIndex:
         if support is not None:
             best = self._supported(queries, relation, best.rows, support)
         table = self.scores_of(queries, relation, self.sampled.expand(len(rows), -1), support)
-        return SampledScan(*best, floor, self.sampled, table, self.items)
+
+        def again(line: int, top_k: int, forbidden: Tensor) -> Best:
+            one = Beta(*(part[line : line + 1] for part in queries))
+            along = relation if isinstance(relation, Relation) else relation[line]
+            evidence = None if support is None else support.some(torch.tensor([line]))
+            return self.search(one, along, top_k, forbidden, evidence)
+
+        return SampledScan(*best, floor, again, self.sampled, table, self.items)
 
     def _supported(
         self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor, support: Support
@@ -170,10 +177,13 @@ class ApproximateIndex:
         own = products - self.scale * query_offset(queries)[:, None]
         return own if support is None else own + support.at(rows)
 
-    def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread:
-        """Of the sample."""
-        scores = self.scores_of(queries, relation, self.sampled.expand(len(queries.alpha), -1))
-        return Spread(scores.mean(1), scores.std(1))
+    def heights(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Heights:
+        """Among the sample."""
+        sampled = self.sampled.expand(len(rows), -1)
+        scores = self.scores_of(queries, relation, torch.cat([sampled, rows], dim=1))
+        sample, own = scores[:, : sampled.shape[1]], scores[:, sampled.shape[1] :]
+        deviation = sample.std(1)
+        return Heights((own - sample.mean(1, keepdim=True)) / deviation[:, None], deviation)
 
     @torch.no_grad()
     def search(

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from logirec.index.coarse import Coarse, pays
-from logirec.index.scan import Best, Scan, Spread, WholeScan, in_order, one_hot
+from logirec.index.scan import Best, Heights, Scan, WholeScan, in_order, one_hot
 from logirec.logic.beta import Beta, positive
 from logirec.logic.divergence import all_bits, item_features, query_features, query_offset
 from logirec.model.evidence import Support
@@ -26,7 +26,7 @@ from logirec.relation import Relation
 
 # How large an unseen error may be: so many times the usual one, and the largest seen.
 SPARE, SPARE_OF_LARGEST = 6.0, 1.5
-DEEPER = 4  # times as many items, where rounded scores leave open which are the best
+DEPTHS = (4, 32)  # times as many items as are wanted are scored again, before all of them are
 
 
 class ExactIndex:
@@ -64,12 +64,16 @@ class ExactIndex:
         self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor, support: Support | None = None
     ) -> Tensor:
         """(B, M): of each query's own items (B, M) only."""
-        with all_bits():
-            products = torch.einsum("bd,bmd->bm", query_features(queries), self.weights[rows])
+        products = self._products(query_features(queries), relation, rows)
+        own = products - self.scale * query_offset(queries)[:, None]
+        return own if support is None else own + support.at(rows)
+
+    def _products(self, features: Tensor, relation: Relation | Sequence[Relation], rows: Tensor) -> Tensor:
+        """(B, M): scores without the queries' own part, which is the same for all items."""
         offsets = _of(self.offsets, relation)
         offsets = offsets[rows] if offsets.ndim == 1 else offsets.gather(1, rows)
-        own = products + offsets - self.scale * query_offset(queries)[:, None]
-        return own if support is None else own + support.at(rows)
+        with all_bits():
+            return torch.baddbmm(offsets[:, :, None], self.weights[rows], features[:, :, None])[:, :, 0]
 
     @cached_property
     def _moments(self) -> tuple[Tensor, Tensor]:
@@ -82,12 +86,14 @@ class ExactIndex:
         return mean, (covariance / self.items).to(mean)
 
     @torch.no_grad()
-    def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread:
+    def heights(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Heights:
         """Without a scan: scores are linear in the items, so their moments are those of the items."""
         mean, covariance = self._moments
-        asked = torch.cat([query_features(queries), one_hot(relation, len(queries.alpha)).to(mean)], dim=1)
-        variance = ((asked @ covariance) * asked).sum(1)
-        return Spread(asked @ mean - self.scale * query_offset(queries), variance.clamp(min=1e-12).sqrt())
+        features = query_features(queries)
+        asked = torch.cat([features, one_hot(relation, len(features)).to(mean)], dim=1)
+        deviation = ((asked @ covariance) * asked).sum(1).clamp(min=1e-12).sqrt()
+        above = self._products(features, relation, rows) - (asked @ mean)[:, None]
+        return Heights(above / deviation[:, None], deviation)
 
     @torch.no_grad()
     def scan(
@@ -97,24 +103,31 @@ class ExactIndex:
         if self.coarse is None:
             table = self.scores(queries, relation, support)
             rows, scores = best_of(table, depth)
-            return WholeScan(rows, scores, _below(scores, self.items), table)
+
+            def allowed(line: int, top_k: int, forbidden: Tensor) -> Best:
+                return best_of(table[line : line + 1].clone(), top_k, forbidden)
+
+            return WholeScan(rows, scores, _below(scores, self.items), allowed, table)
         offsets, own = _of(self.coarse.offsets, relation), -self.scale * query_offset(queries)
         table = self.coarse.scores(query_features(queries), offsets, own)
         if support is not None:
             support.add_to(table)
+
+        def again(line: int, top_k: int, forbidden: Tensor) -> Best:
+            one = Beta(*(part[line : line + 1] for part in queries))
+            along = relation if isinstance(relation, Relation) else relation[line]
+            evidence = None if support is None else support.some(torch.tensor([line]))
+            rounded = table[line : line + 1].masked_fill(forbidden, -torch.inf)
+            top_k = min(top_k, self.items)
+            for times in DEPTHS:
+                best, floor = self._rescored(one, along, rounded, min(times * top_k, self.items), evidence)
+                if best.scores[0, top_k - 1] > floor or floor == -torch.inf:
+                    return Best(*(part[:, :top_k] for part in best))
+            return self.search(one, along, top_k, forbidden, evidence)
+
         best, floor = self._rescored(queries, relation, table, depth, support)
-        unsure = ((best.scores > floor[:, None]).sum(1) < depth // 8).nonzero()[:, 0]
-        if len(unsure):  # their scores lie closer together than the error: more of them are scored again
-            some = Beta(*(part[unsure] for part in queries))
-            along = relation if isinstance(relation, Relation) else [relation[at] for at in unsure.tolist()]
-            theirs = None if support is None else support.some(unsure)
-            rows = table[unsure]
-            deep, lower = self._rescored(some, along, rows, min(DEEPER * depth, self.items), theirs)
-            table[unsure] = rows
-            for part, found in zip(best, deep, strict=True):
-                part[unsure] = found[:, :depth]
-            floor[unsure] = torch.maximum(lower, _below(deep.scores[:, : depth + 1], self.items))
-        return WholeScan(*best, floor, table)
+        table.scatter_(1, best.rows, best.scores)
+        return WholeScan(*best, floor, again, table)
 
     def _rescored(
         self,
@@ -124,13 +137,15 @@ class ExactIndex:
         depth: int,
         support: Support | None,
     ) -> tuple[Best, Tensor]:
-        """The best of a rounded table (B, N), with their true scores, also in the table; and the floor."""
+        """The best of a rounded table (B, N), with their true scores, and the floor. Where it has -inf, that stays."""
         rounded, rows = table.topk(depth, dim=1)
-        scores = self.scores_of(queries, relation, rows, support)
-        table.scatter_(1, rows, scores)
-        errors = (scores - rounded).abs()
+        out = rounded == -torch.inf
+        scores = self.scores_of(queries, relation, rows, support).masked_fill_(out, -torch.inf)
+        errors = (scores - rounded).masked_fill_(out, 0).abs_()
         unseen = torch.maximum(SPARE * errors.square().mean(1).sqrt(), SPARE_OF_LARGEST * errors.amax(1))
-        return in_order(rows, scores), _below(rounded, self.items) + unseen
+        rows, scores = in_order(rows, scores)
+        best = Best(rows.masked_fill(scores == -torch.inf, -1), scores)
+        return best, _below(rounded, self.items) + unseen
 
     def search(
         self,

@@ -1,11 +1,10 @@
 """What a search of the catalogue brings up for a batch of queries."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,27 +20,25 @@ class Best(NamedTuple):
     scores: Tensor  # (B, K); -inf there
 
 
-class Spread(NamedTuple):
-    """Of the scores that a query gives the catalogue: what makes those of two queries comparable."""
+class Heights(NamedTuple):
+    """How high items stand among all that a query scores: what makes the scores of two queries comparable."""
 
-    mean: Tensor  # (B,)
+    above: Tensor  # (B, M) standard deviations above the mean
     deviation: Tensor  # (B,)
 
 
 @dataclass(frozen=True)
 class Scan(ABC):
-    """The best items. What a caller rules out comes off these, and enough must be left."""
+    """The best items. What a caller rules out comes off these; where too few are left, `again`."""
 
     rows: Tensor  # (B, K) best first, ties to the lower row
     scores: Tensor  # (B, K)
     floor: Tensor  # (B,) every item that scores more is among the rows
+    again: Callable[[int, int, Tensor], Best]  # of one query, so many, none of them forbidden (N,)
 
     @abstractmethod
     def log_sums(self, temperatures: Sequence[float], without: Sequence[Sequence[int]]) -> list[float]:
-        """Of each query logsumexp(temperature * score) over the catalogue, without some items; 0 at temperature 0.
-
-        Once: it uses the scan up.
-        """
+        """Of each query logsumexp(temperature * score) over the catalogue, without some items; 0 at temperature 0."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +46,15 @@ class WholeScan(Scan):
     table: Tensor  # (B, N) all scores, rounded where they are below the floor
 
     def log_sums(self, temperatures: Sequence[float], without: Sequence[Sequence[int]]) -> list[float]:
-        owners = torch.from_numpy(np.repeat(np.arange(len(without)), [len(rows) for rows in without]))
-        rows = torch.tensor([row for some in without for row in some], dtype=torch.int64)
-        table = self.table
-        table[owners, rows] = -torch.inf
-        most = table.amax(1, keepdim=True).clamp(min=torch.finfo(table.dtype).min)  # -inf where all of it is left out
-        scale = torch.tensor(temperatures).to(table)
-        # In place, as a copy costs more than the sum: the table is used up.
-        sums = table.sub_(most).mul_(scale[:, None]).exp_().sum(1).double().log()
-        return [
-            0.0 if not t else found for t, found in zip(temperatures, (sums + scale * most[:, 0]).tolist(), strict=True)
-        ]
+        return [self._log_sum(at, *wanted) for at, wanted in enumerate(zip(temperatures, without, strict=True))]
+
+    def _log_sum(self, line: int, temperature: float, without: Sequence[int]) -> float:
+        if not temperature:
+            return 0.0
+        scores = self.table[line] * temperature  # a line at a time: it stays near the processor
+        scores[list(without)] = -torch.inf
+        most = scores.max().clamp(min=torch.finfo(scores.dtype).min)  # -inf where all of it is left out
+        return float(scores.sub_(most).exp_().sum().double().log() + most)
 
 
 class Index(Protocol):
@@ -75,19 +70,8 @@ class Index(Protocol):
         """(B, M): of each query's own items (B, M) only."""
         ...
 
-    def spread(self, queries: Beta, relation: Relation | Sequence[Relation]) -> Spread:
-        """Of the model's own scores: evidence has something to say of few items."""
-        ...
-
-    def search(
-        self,
-        queries: Beta,
-        relation: Relation,
-        top_k: int,
-        forbidden: Tensor | None = None,
-        support: Support | None = None,
-    ) -> Best:
-        """`forbidden` (N,) is never among the best."""
+    def heights(self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor) -> Heights:
+        """Of each query's own items (B, M), by the model's own scores: evidence has something to say of few items."""
         ...
 
 

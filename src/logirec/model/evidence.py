@@ -49,21 +49,20 @@ class Support:
         return table
 
     def at(self, rows: Tensor) -> Tensor:
-        """(B, K): of each basket's own items (B, K). Each member's row is bisected, all of them at once."""
-        starts, targets = self.evidence.starts, self.evidence.targets
-        low, end = starts[self.members][:, :, None], starts[self.members + 1][:, :, None]
-        low, high = low.expand(-1, -1, rows.shape[1]), end
-        wanted, last = rows[:, None].to(targets.dtype), max(len(targets) - 1, 0)
+        """(B, K): of each basket's own items (B, K). Each is looked for in every member's targets."""
+        starts, targets = self.evidence.starts[self.members], self.evidence.targets
         if not len(targets):
             return torch.zeros(rows.shape, device=rows.device)
-        for _ in range(self.evidence.longest.bit_length()):
-            middle = (low + high) >> 1
-            less = (targets[middle.clamp(max=last)] < wanted) & (low < high)
-            low, high = torch.where(less, middle + 1, low), torch.where(less, high, middle)
-        place = low.clamp(max=last)
-        found = (low < end) & (targets[place] == wanted) & self.present[:, :, None]
-        amounts = self.evidence.amounts[self.several[:, None, None], place]
-        return (amounts * found).sum(1)
+        lengths = torch.where(self.present, self.evidence.starts[self.members + 1] - starts, 0)
+        along = torch.arange(int(lengths.max()), device=rows.device)
+        mine = targets[(starts[:, :, None] + along).clamp(max=len(targets) - 1)]  # (B, M, L)
+        mine.masked_fill_(along >= lengths[:, :, None], torch.iinfo(targets.dtype).max)
+        wanted = rows.to(targets.dtype)[:, None].expand(-1, self.members.shape[1], -1).contiguous()
+        place = torch.searchsorted(mine, wanted)
+        there = place < lengths[:, :, None]
+        place = (starts[:, :, None] + place).clamp(max=len(targets) - 1)
+        there &= targets[place] == wanted
+        return (self.evidence.amounts[self.several[:, None, None], place] * there).sum(1)
 
     def strongest(self, count: int) -> Tensor:
         """(B, count) rows with the most evidence, -1 where there are fewer; for indexes that do not see all items."""

@@ -13,7 +13,7 @@ from logirec.recommender.asking import Asked, Branch, without_operand
 from logirec.recommender.shelf import Shelf
 from logirec.relation import Relation
 
-SPARE = 128  # items scored beside the wanted ones: what is ruled out comes off these
+SPARE = 32  # items scored beside the wanted ones: what is ruled out comes off these
 
 
 class Ranked(NamedTuple):
@@ -58,15 +58,12 @@ class Rules:
         outside = self.allowed is not None and row not in self.allowed
         return outside or row in self.rows or (hiding and row in self.hidden)
 
-    def forbidden(self, items: int, hiding: bool = True) -> Tensor:
+    def forbidden(self, shelf: Shelf, hiding: bool = True) -> Tensor:
         """(N,) the same for all rows at once."""
-        if self.allowed is None:
-            found = torch.zeros(items, dtype=torch.bool)
-        else:
-            found = torch.ones(items, dtype=torch.bool)
-            found[list(self.allowed)] = False
+        found = torch.full((shelf.items,), self.allowed is not None)
+        found[list(self.allowed or ())] = False
         found[[*self.rows, *(self.hidden if hiding else ())]] = True
-        return found
+        return found.to(shelf.device)
 
 
 def rank(asked: Sequence[Asked], shelf: Shelf, reasoning: Reasoning) -> list[Ranking]:
@@ -113,9 +110,10 @@ class _Hunt:
     """The lines of a batch with what the scan has found."""
 
     def __init__(self, shelf: Shelf, reasoning: Reasoning, lines: Sequence[Line], depth: int) -> None:
-        self.shelf, self.reasoning, self.lines = shelf, reasoning, lines
+        self.shelf, self.lines = shelf, lines
         scan = shelf.scan(reasoning, [line.meeting for line in lines], [line.relation for line in lines], depth)
         self.rows, self.scores, self.floors = scan.rows.tolist(), scan.scores.tolist(), scan.floor.tolist()
+        self.scan = scan
         self.known = [shelf.bought_with_all(line.branch.basket) if line.dropped is None else set() for line in lines]
         self.normalisers = self._normalisers(scan)
 
@@ -141,8 +139,7 @@ class _Hunt:
                     return found
         if floor == -torch.inf:  # there are no others
             return found
-        meeting, relation = self.lines[line].meeting, self.lines[line].relation
-        best = self.shelf.search(self.reasoning, meeting, relation, top_k, rules.forbidden(self.shelf.items, hiding))
+        best = self.scan.again(line, top_k, rules.forbidden(self.shelf, hiding))
         pairs = zip(best.rows[0].tolist(), best.scores[0].tolist(), strict=True)
         return [(row, score) for row, score in pairs if row >= 0]
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
-from logirec.index.scan import Best, Index, Scan
+from logirec.index.scan import Index, Scan
 from logirec.logic.beta import positive
 from logirec.memory import give_back_memory
 from logirec.model.artifact import TrainedModel
@@ -55,10 +54,6 @@ class Shelf:
         """The best items of each query."""
         return self.index.scan(reasoning.of(meetings), relations, depth, self._support(meetings))
 
-    def search(self, reasoning: Reasoning, meeting: Meeting, relation: Relation, top_k: int, forbidden: Tensor) -> Best:
-        query, support = reasoning.of([meeting]), self._support([meeting])
-        return self.index.search(query, relation, top_k, forbidden.to(self.device), support)
-
     def _support(self, meetings: Sequence[Meeting]) -> Support | None:
         if self.model.evidence is None:
             return None
@@ -89,10 +84,9 @@ class Shelf:
             return Heights([], [])
         queries, support = reasoning.of(meetings), self._support(meetings)
         wanted, _ = padded(rows, self.device)
-        mean, deviation = self.index.spread(queries, relations)
-        own = (self.index.scores_of(queries, relations, wanted) - mean[:, None]) / deviation[:, None]
-        counted = torch.zeros_like(own) if support is None else support.at(wanted) / deviation[:, None]
-        return Heights((own + counted).tolist(), counted.tolist())
+        above, deviation = self.index.heights(queries, relations, wanted)
+        counted = torch.zeros_like(above) if support is None else support.at(wanted) / deviation[:, None]
+        return Heights((above + counted).tolist(), counted.tolist())
 
     def substitutes(self, basket: Iterable[int]) -> dict[int, int]:
         """Known substitutes of the basket -> the item that each is viewed with."""

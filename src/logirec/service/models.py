@@ -44,7 +44,7 @@ class Models:
 
     def __init__(self, path: Path, approximate: bool = False) -> None:
         self.path, self.approximate = path, approximate
-        self.current = _load(path, approximate)
+        self.current = _load_aside(path, approximate)
         self.refused: object = None  # the looks of a newer model that could not be loaded
         self._loading = threading.Lock()
 
@@ -59,9 +59,7 @@ class Models:
             if found == self.current.sha256 or looks == self.refused:
                 return False
             try:
-                self.current = _load(
-                    folder, self.approximate
-                )  # one assignment: a batch has the old model or the new one
+                self.current = _load_aside(folder, self.approximate)  # at once: a batch has the one model or the other
             except Exception as error:  # whatever it is, it must not end the watch
                 self.refused = looks
                 log.error("the new model is refused, the old one goes on serving: %s", str(error) or repr(error))
@@ -73,6 +71,16 @@ class Models:
 def _looks(folder: Path) -> object:
     """Changes when any file does: a model that is still being copied is tried again."""
     return folder, {(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()}
+
+
+def _load_aside(path: Path, approximate: bool) -> Served:
+    """In a thread that ends with it, and its workers too.
+
+    torch keeps workers for each thread that has computed. When there are more of them than processors they sleep after
+    every step instead of waiting for the next one, and every batch takes a third longer.
+    """
+    with ThreadPoolExecutor(1, "load") as thread:
+        return thread.submit(_load, path, approximate).result()
 
 
 def _load(path: Path, approximate: bool) -> Served:
