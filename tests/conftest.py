@@ -96,6 +96,13 @@ def paper(shop, tmp_path_factory) -> Dataset:
 
 
 @pytest.fixture(scope="session")
+def cold_items(shop, tmp_path_factory) -> Dataset:
+    out = tmp_path_factory.mktemp("cold-items") / "dataset"
+    prepare(Inputs(shop.products), out, PrepareConfig(protocol="cold-items"))
+    return Dataset.load(out)
+
+
+@pytest.fixture(scope="session")
 def baskets(shop, tmp_path_factory) -> Dataset:
     out = tmp_path_factory.mktemp("baskets") / "dataset"
     inputs = Inputs(shop.orders, views=shop.views, items=shop.products)

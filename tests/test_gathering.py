@@ -101,7 +101,7 @@ def test_weights_find_what_tells_answers_from_others():
 def test_evidence_that_says_nothing_is_not_kept(leak_free):
     place = _Places(_tables(leak_free, "cpu")["low"])
     weighing = _Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
-    choice, amounts = weighing.best([np.zeros(len(place.targets), np.float32)])
+    choice, amounts = weighing.best([np.zeros(len(place.targets), np.float32)], [])
     assert choice.form == "none"
     assert choice.valid_mrr == choice.alone
     assert not amounts.any()

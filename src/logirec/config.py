@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from logirec.errors import UsageError
 
 Format = Literal["amazon", "links", "rechorus", "orders", "released"]
-Protocol = Literal["leak-free", "paper", "released", "baskets"]
+Protocol = Literal["leak-free", "cold-items", "paper", "released", "baskets"]
 FORMATS: tuple[Format, ...] = ("amazon", "links", "rechorus", "orders", "released")
-PROTOCOLS: tuple[Protocol, ...] = ("leak-free", "paper", "released", "baskets")
+PROTOCOLS: tuple[Protocol, ...] = ("leak-free", "cold-items", "paper", "released", "baskets")
 
 
 class Settings(BaseModel):
@@ -95,6 +95,8 @@ class ModelConfig(Settings):
     """Most neighbours of a kind in an item's context; more are sampled."""
     evidence: bool = True
     """What counts of things bought together say is added to the scores, as much of it as helps on validation."""
+    lookalikes: bool = True
+    """Whether an item that was never bought is taken for the mean of those that are described like it."""
     item_spread: Annotated[float, Field(gt=0, le=10)] = 0.155
     """Embeddings start uniformly within this distance of Beta(1, 1)."""
 
@@ -170,6 +172,7 @@ _PAPER: dict[str, dict[str, object]] = {
         "sets": "summary",
         "context": False,
         "evidence": False,
+        "lookalikes": False,
         "item_spread": (60 + 2) / 400,
     },
     "training": {

@@ -32,10 +32,11 @@ from logirec.folders import MANIFEST, check_free, sha256, write_aside
 from logirec.gathering import gathered as gathered_evidence
 from logirec.index import approximate
 from logirec.index.scorer import Scorer
+from logirec.lookalikes import lookalikes, take_places
 from logirec.model import artifact
 from logirec.model.card import model_card
 from logirec.model.catalogue import Catalogue, KnownLinks
-from logirec.model.logirec import LogiRec, Shape
+from logirec.model.logirec import LogiRec, Shape, settle
 from logirec.progress import Progress
 from logirec.relation import Relation
 from logirec.training import checkpoint
@@ -82,8 +83,17 @@ def train(
     stepper = new_stepper(dataset, kinds, recipe, device)
     asked = {kind: questions(dataset, "valid", kind, recipe.training.validate_queries, recipe.seed) for kind in kinds}
 
+    alike = lookalikes(dataset) if recipe.model.lookalikes else None
+
+    def kept() -> LogiRec:
+        """The model as it would be kept now."""
+        model = settle(stepper.model)
+        if alike is not None:
+            take_places(model, alike)
+        return model
+
     def validate() -> dict[str, float]:
-        scores = Scorer(stepper.model).scores
+        scores = Scorer(kept()).scores
         found = {f"{kind}_mrr": mean_mrr(scores, queries, dataset.items) for kind, queries in asked.items()}
         return {"mrr": geometric_mean(found.values()), **found}  # so that neither kind is bought with the other
 
@@ -99,12 +109,13 @@ def train(
     stepper.model.load_state_dict(outcome.weights)
     gathered: dict[str, Any] = {}
     started = time.monotonic()
+    model = kept()
     if recipe.model.evidence:
         with progress.task("gathering evidence"):
-            stepper.model.evidence, chosen = gathered_evidence(stepper.model, dataset, asked)
+            model.evidence, chosen = gathered_evidence(model, dataset, asked, alike)
         gathered = {kind: choice._asdict() for kind, choice in chosen.items()}
     seconds = outcome.state.history[-1]["seconds"] + time.monotonic() - started
-    scores = Scorer(stepper.model).scores
+    scores = Scorer(model).scores
     with progress.task("evaluating on test"):
         test = evaluate(scores, dataset, "test", TEST_QUERIES)
     with progress.task("calibrating"):
@@ -126,12 +137,12 @@ def train(
     beside += _draw(outcome.state.history, trust, folder)
     if options.ann:
         with progress.task("building the approximate index"):
-            metrics["approximate"] = _approximate(stepper.model, folder, recipe.seed)
+            metrics["approximate"] = _approximate(model, folder, recipe.seed)
         if "refused" not in metrics["approximate"]:
             beside += [folder / approximate.FILE, folder / approximate.SETTINGS]
     parts = artifact.Parts(
-        weights=stepper.model.settled(),
-        evidence=None if stepper.model.evidence is None else stepper.model.evidence.tensors(),
+        weights=model.state_dict(),
+        evidence=None if model.evidence is None else model.evidence.tensors(),
         recipe=recipe,
         catalogue=Catalogue(
             dataset.vocabulary.item_ids, *(dataset.descriptions[n] for n in ("title", "brand", "category"))

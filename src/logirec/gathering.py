@@ -24,6 +24,7 @@ from logirec.data.graph import matrix
 from logirec.data.query_sets import KINDS, Kind, Ragged
 from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.index.scorer import Scorer
+from logirec.lookalikes import spread_to
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
@@ -74,16 +75,22 @@ class Choice(NamedTuple):
     alone: float  # the model's
 
 
-def gathered(model: LogiRec, dataset: Dataset, asked: Mapping[Kind, Questions]) -> tuple[Evidence, dict[Kind, Choice]]:
-    """For a model that has no evidence yet; `asked` are validation's queries."""
+def gathered(
+    model: LogiRec, dataset: Dataset, asked: Mapping[Kind, Questions], alike: Any = None
+) -> tuple[Evidence, dict[Kind, Choice]]:
+    """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like."""
     tables = _tables(dataset, model.raw_items.device.type)
-    place = _Places([table for some in tables.values() for table in some])
+    of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
+    if alike is not None and alike.nnz:
+        for kind, some in tables.items():
+            of_new[kind] = [strongest(part, MOST) for table in some for part in spread_to(table, alike)]
+    place = _Places([table for side in (tables, of_new) for some in side.values() for table in some])
     amounts = np.zeros((len(KINDS), len(place.targets)), dtype=np.float32)
     chosen: dict[Kind, Choice] = {}
     for at, kind in enumerate(KINDS):
         if kind in asked and len(asked[kind].queries):
-            values = [place.values(table) for table in tables[kind]]
-            chosen[kind], amounts[at] = _Weighing(model, asked[kind], place).best(values)
+            values = [[place.values(table) for table in side[kind]] for side in (tables, of_new)]
+            chosen[kind], amounts[at] = _Weighing(model, asked[kind], place).best(*values)
     return place.evidence(amounts).to(model.raw_items.device), chosen
 
 
@@ -175,20 +182,28 @@ class _Weighing:
         count = min(len(asked.queries), max(2, MOST_FITTED // place.items))
         self.asked = _take(asked, np.linspace(0, len(asked.queries) - 1, count).astype(int))
 
-    def best(self, tables: list[np.ndarray]) -> tuple[Choice, np.ndarray]:
+    def best(self, tables: list[np.ndarray], of_new: list[np.ndarray]) -> tuple[Choice, np.ndarray]:
         """The form that ranks best what it was not fitted to, fitted to all; nothing where the model is best alone."""
         alone = self._mrr(None, self.asked)
         choice, amounts = Choice("none", alone, alone), np.zeros_like(tables[0])
         if len(self.asked.queries) < 2:
             return choice, amounts
         halves = [_take(self.asked, np.arange(first, len(self.asked.queries), 2)) for first in (0, 1)]
-        for name, form in FORMS.items():
+
+        def attempt(name: str, form: Form, tables: list[np.ndarray]) -> None:
+            nonlocal choice, amounts
             columns = [curve(table).astype(np.float32) for table in tables for curve in form.curves]
             fit: Callable[[Questions], np.ndarray] = partial(self._amounts, columns, form.model)
             fitted = [fit(half) for half in halves]
             found = float(np.mean([self._mrr(fitted[at], halves[1 - at]) for at in (0, 1)]))
             if found > WORTH_IT * choice.valid_mrr:
                 choice, amounts = Choice(name, found, alone), fit(self.asked)
+
+        for name, form in FORMS.items():
+            attempt(name, form, tables)
+        if of_new:
+            name = choice.form if choice.form in FORMS else next(iter(FORMS))
+            attempt(f"{name}, new items too", FORMS[name], tables + of_new)
         return choice, amounts
 
     def _mrr(self, amounts: np.ndarray | None, asked: Questions) -> float:

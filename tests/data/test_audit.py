@@ -54,8 +54,9 @@ def merged(table, more):
     )
 
 
-def test_clean_datasets_are_clean(leak_free):
-    report = audit(leak_free)
+@pytest.mark.parametrize("name", ["leak_free", "cold_items"])
+def test_clean_datasets_are_clean(request, name):
+    report = audit(request.getfixturevalue(name))
     assert report.verdict == "clean"
     assert report.leaks == []
 

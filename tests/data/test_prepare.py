@@ -24,7 +24,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-@pytest.mark.parametrize("protocol", ["leak-free", "paper", "baskets"])
+@pytest.mark.parametrize("protocol", ["leak-free", "cold-items", "paper", "baskets"])
 def test_same_seed_same_bytes_other_seed_other_split(shop, tmp_path, protocol):
     inputs = (
         Inputs(shop.products) if protocol != "baskets" else Inputs(shop.orders, views=shop.views, items=shop.products)
@@ -42,7 +42,7 @@ def test_same_seed_same_bytes_other_seed_other_split(shop, tmp_path, protocol):
     assert first["queries/test-high.parquet"] != made("third", 8)["queries/test-high.parquet"]
 
 
-@pytest.mark.parametrize("protocol", ["leak-free", "paper", "baskets"])
+@pytest.mark.parametrize("protocol", ["leak-free", "cold-items", "paper", "baskets"])
 def test_the_order_of_the_lines_does_not_matter(shop, tmp_path, protocol):
     source = shop.orders if protocol == "baskets" else shop.products
     first, *rest = source.read_text().splitlines()
@@ -200,7 +200,8 @@ CELL = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.lists(st.lists(CELL, min_size=1, max_size=5), max_size=12), st.sampled_from(["leak-free", "baskets", "paper"])
+    st.lists(st.lists(CELL, min_size=1, max_size=5), max_size=12),
+    st.sampled_from(["leak-free", "cold-items", "baskets", "paper"]),
 )
 def test_any_order_lines_give_a_dataset_or_one_line(tmp_path, rows, protocol):
     path = tmp_path / "orders.csv"

@@ -47,6 +47,31 @@ def with_rows(dataset, links):
     return {(row[a], row[b]) for a, b in links}
 
 
+class TestColdItems:
+    def test_a_link_belongs_to_the_later_stage_of_its_items(self, shop, cold_items):
+        raw = oracle.raw_links(shop.products)
+        split = stage_links(cold_items)
+        items = {s: {item for r in Relation for pair in split[s][r] for item in pair} for s in STAGES}
+        warm = items["train"]
+        in_valid, in_test = items["valid"] - warm, items["test"] - items["valid"] - warm
+        count = cold_items.items
+        assert len(in_valid) <= round(0.05 * count)  # some have links to those of test alone
+        assert 0.04 * count <= len(in_test) <= 0.05 * count
+        for relation, name in ((BUY, "buy"), (VIEW, "view")):
+            everything = with_rows(cold_items, raw[name])
+            assert set().union(*(split[s][relation] for s in STAGES)) == everything
+            for pair in everything:
+                later = "test" if in_test & {*pair} else "valid" if in_valid & {*pair} else "train"
+                assert pair in split[later][relation]
+
+    @pytest.mark.parametrize("stage", STAGES)
+    def test_low(self, shop, cold_items, stage):
+        split = stage_links(cold_items)
+        earlier = set().union(*(split[s][BUY] for s in STAGES[: STAGES.index(stage)]))
+        views = with_rows(cold_items, oracle.raw_links(shop.products)["view"])
+        assert as_dict(cold_items.queries(stage, "low")) == oracle.low_queries(split[stage][BUY], earlier, views)
+
+
 class TestLeakFree:
     def test_links_are_the_raw_ones_and_pairs_stay_together(self, shop, leak_free):
         raw = oracle.raw_links(shop.products)

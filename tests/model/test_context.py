@@ -8,7 +8,7 @@ from logirec.config import recipe
 from logirec.data.graph import ItemGraph, Links
 from logirec.index.scorer import Scorer
 from logirec.model.context import Hiding
-from logirec.model.logirec import LogiRec, Shape
+from logirec.model.logirec import LogiRec, Shape, settle
 from logirec.relation import Relation
 from logirec.training.bags import item_bags
 from logirec.training.batches import QueryTable, link_queries
@@ -131,8 +131,7 @@ def test_more_neighbours_than_the_bound_are_sampled():
 
 def test_what_is_kept_scores_as_what_was_trained():
     model = in_context().float()
-    kept = LogiRec(ITEMS, model.config, seed=None)
-    kept.load_state_dict(model.settled())
-    assert not any(name.startswith("context") for name in model.settled())
+    kept = settle(model)
+    assert not any(name.startswith("context") for name in kept.state_dict())
     baskets = ragged_of([[3], [5, 9], [1, 2, 30]])
     torch.testing.assert_close(Scorer(kept).scores(baskets), Scorer(model).scores(baskets))

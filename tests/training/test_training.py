@@ -100,6 +100,25 @@ def test_ctrl_c_writes_a_checkpoint_and_resuming_ends_with_the_same_bytes(leak_f
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_run_that_ended_while_evidence_was_gathered_goes_on_from_there(leak_free, tmp_path, monkeypatch):
+    chosen = small(patience=20)
+    chosen = chosen.model_copy(update={"model": chosen.model.model_copy(update={"evidence": True})})
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train(leak_free, whole, chosen)
+    with monkeypatch.context() as patched:
+        patched.setattr("logirec.fit.gathered_evidence", _killed)
+        with pytest.raises(SystemExit):
+            train(leak_free, parts, chosen)
+    assert not parts.exists()
+    train(leak_free, parts, chosen, RunOptions(resume=True))
+    for name in ("weights.safetensors", "evidence.safetensors"):
+        assert sha256(parts / name) == sha256(whole / name)
+
+
+def _killed(*_):
+    raise SystemExit
+
+
 @pytest.mark.parametrize("patience", [5, 25])
 def test_resuming_stops_early_where_an_uninterrupted_run_does(leak_free, tmp_path, monkeypatch, patience):
     """Also when patience is no multiple of the steps between two looks at validation."""

@@ -12,7 +12,7 @@ def command(
     dataset: Path = typer.Argument(..., help="A folder that `logirec prepare` wrote."),
     json: bool = options.JSON,
 ) -> None:
-    """Count what training gives away of the test. Exit code 6 when a leak-free dataset leaks."""
+    """Count what training gives away of the test. Exit code 6 when a leak-free or cold-items dataset leaks."""
     from logirec.data.audit import audit
     from logirec.data.dataset import Dataset
 
@@ -23,5 +23,5 @@ def command(
         from logirec.reports.tables import show_audit
 
         show_audit(report.as_json())
-    if report.leaks and report.protocol == "leak-free":
+    if report.leaks and report.protocol in ("leak-free", "cold-items"):
         raise typer.Exit(LEAK_EXIT_CODE)

@@ -63,7 +63,7 @@ def prepare(
                         store, staging, folder / "interactions.parquet", files.order_split
                     )
                     staging.rejects.check(config.max_bad)
-            if config.protocol in ("leak-free", "paper"):
+            if config.protocol in ("leak-free", "cold-items", "paper"):
                 store.close()  # the other two have questions left
                 give_back_memory()
             catalog = load_catalog(files)

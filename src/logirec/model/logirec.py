@@ -112,16 +112,6 @@ class LogiRec(nn.Module):
             return self.embed(rows)
         return positive(embedding(rows, self.raw_items) + self.context(rows.flatten(), hiding).view(*rows.shape, -1))
 
-    @torch.no_grad()
-    def settled(self) -> dict[str, Tensor]:
-        """The parameters that are kept: contexts made once for all items, not what they were made of."""
-        weights = {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("context.")}
-        if self.context is None:
-            return weights
-        rows = torch.arange(self.items, device=self.raw_items.device)
-        contexts = [self.context(rows[part]) for part in slices(self.items)]
-        return {**weights, "anchors": self.raw_items + torch.cat(contexts)}
-
     # Queries ----------------------------------------------------------------------------------------------------
 
     def ask(self, asked: Sequence[Asked], draws: Generator | None = None, hiding: Hiding | None = None) -> list[Beta]:
@@ -180,3 +170,16 @@ class LogiRec(nn.Module):
             return scores
         bias = self.bias[shape.relation]
         return scores + (bias if rows is None else embedding(rows, bias[:, None])[..., 0])
+
+
+@torch.no_grad()
+def settle(model: LogiRec) -> LogiRec:
+    """A copy of the model as it is kept: contexts made once for all items, not what they were made of."""
+    weights = {name: tensor for name, tensor in model.state_dict().items() if not name.startswith("context.")}
+    if model.context is not None:
+        rows = torch.arange(model.items, device=model.raw_items.device)
+        contexts = [model.context(rows[part]) for part in slices(model.items)]
+        weights["anchors"] = model.raw_items + torch.cat(contexts)
+    settled = LogiRec(model.items, model.config, seed=None).to(model.raw_items)
+    settled.load_state_dict(weights)
+    return settled

@@ -2,6 +2,9 @@
 
 A pair's two directions stay together. Co-view links are context and known, unless --hide-views holds out those of
 held-out pairs. Each stage's graph ends with its own links: validation is made without a look at test.
+
+cold-items is the same with a split of the items: a link belongs to the later stage of its two items, so that the items
+of validation and test have no link before.
 """
 
 from typing import Any
@@ -17,11 +20,17 @@ from logirec.data.seeded import mix, shuffled, split_stages
 from logirec.data.writer import DatasetWriter
 from logirec.relation import Relation
 
+COLD = {VALID: 0.05, TEST: 0.05}
+
 
 def split(catalog: Catalog, config: PrepareConfig, writer: DatasetWriter) -> None:
     bought, viewed = catalog.links[Relation.CO_PURCHASE], catalog.links[Relation.CO_VIEW]
-    stage = split_stages(len(bought), lambda part: _pair_numbers(bought, part, config.seed))
-    view_stage = np.zeros(len(viewed), dtype=np.int8)
+    if config.protocol == "cold-items":
+        items = _stage_of_items(catalog.items, config.seed)
+        stage, view_stage = (np.maximum(items[links.source], items[links.target]) for links in (bought, viewed))
+    else:
+        stage = split_stages(len(bought), lambda part: _pair_numbers(bought, part, config.seed))
+        view_stage = np.zeros(len(viewed), dtype=np.int8)
     if config.hide_views:
         view_stage = _stage_of_pair(viewed, bought, stage, catalog.items)
     for s, name in enumerate(STAGES):
@@ -34,6 +43,16 @@ def split(catalog: Catalog, config: PrepareConfig, writer: DatasetWriter) -> Non
     for s, name in enumerate(STAGES):
         high, writer.notes[f"{name}-high"] = high_queries(bought, stage, s, catalog.items, config)
         writer.queries(name, "high", high)
+
+
+def _stage_of_items(items: int, seed: int) -> np.ndarray:
+    """10 % of them are cold, half of those for validation, half for test."""
+    order = np.argsort(mix(seed, "split items", np.arange(items)), kind="stable")
+    stage = np.zeros(items, dtype=np.int8)
+    for s, share in COLD.items():
+        count = round(share * items)
+        stage[order[:count]], order = s, order[count:]
+    return stage
 
 
 def _pair_numbers(links: Links, part: slice, seed: int) -> np.ndarray:

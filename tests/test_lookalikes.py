@@ -1,0 +1,96 @@
+"""New items: what they are like, and what that makes of them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from logirec.data.graph import ItemGraph, Links
+from logirec.data.query_sets import KINDS
+from logirec.evaluation.evaluate import mean_mrr, questions
+from logirec.gathering import gathered
+from logirec.index.scorer import Scorer
+from logirec.lookalikes import lookalikes, spread_to, take_places
+from logirec.model.logirec import settle
+from logirec.relation import Relation
+from tests.model.worlds import small_model
+from tests.test_gathering import model_of, valid
+
+
+def described(titles, brands=None, categories=None, links=((0, 1), (1, 2), (2, 3))):
+    """Items 0 to 3 are bought together; whatever follows is new."""
+    count = len(titles)
+    ends = np.array(links, dtype=np.int32).reshape(-1, 2)
+    weight = np.ones(len(ends), dtype=np.float32)
+    bought = Links(ends[:, 0], ends[:, 1], weight)
+    viewed = bought.where(weight < 1)
+    graph = ItemGraph(count, {Relation.CO_PURCHASE: bought, Relation.CO_VIEW: viewed})
+    texts = {"title": titles, "brand": brands or [None] * count, "category": categories or [None] * count}
+    return SimpleNamespace(items=count, descriptions=texts, graph=lambda: graph, baskets=lambda: None)
+
+
+def test_a_new_item_is_most_of_all_what_has_its_rare_words():
+    titles = ["red tea", "green tea", "red pen", "steel pen", "Steel PEN!", "tea", "unheard of", None]
+    found = lookalikes(described(titles)).toarray()
+    assert not found[:4].any()  # these are known
+    assert found[4].argmax() == 3
+    assert found[4].sum() == pytest.approx(1)
+    assert found[5, 0] > found[5, 1] > 0 == found[5, 2]  # green is rarer than red
+    assert not found[6:].any()
+    assert not found[:, 4:].any()  # nothing is like what is not known itself
+
+
+def test_brands_and_categories_are_no_words_of_titles():
+    titles, brands = ["7", "x", "y", "z", "new"], [None, "7", "7", "8", "7"]
+    assert (lookalikes(described(titles, brands)).toarray()[4] > 0).tolist() == [False, True, True, False, False]
+    paths = ["food > tea", "food > jam", "tea", "pens", "food > tea"]
+    found = lookalikes(described(["tea", "a", "b", "c", "new"], categories=paths)).toarray()[4]
+    assert found.argsort()[::-1][:2].tolist() in ([0, 2], [2, 0], [0, 1])
+    assert found[3] == 0
+
+
+def test_what_is_in_orders_is_not_new(baskets):
+    assert lookalikes(baskets).nnz == 0
+
+
+def test_it_takes_the_place_of_what_it_is_like():
+    model = settle(small_model("default").float())
+    alike = sparse.csr_array(([1.0, 0.25, 0.75], ([7, 9, 9], [3, 1, 2])), (model.items, model.items), dtype=np.float32)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    take_places(model, alike)
+    for name, tensor in model.state_dict().items():
+        old, new = before[name], tensor
+        if name == "bias":
+            old, new = old.T, new.T
+        if name in ("raw_items", "anchors", "bias"):
+            torch.testing.assert_close(new[7], old[3])
+            torch.testing.assert_close(new[9], 0.25 * old[1] + 0.75 * old[2])
+            old, new = (np.delete(table.numpy(), [7, 9], axis=0) for table in (old, new))
+            assert np.array_equal(old, new)
+        else:
+            assert torch.equal(old, new)
+
+
+def test_pairs_are_spread_to_both_sides():
+    draws = np.random.default_rng(0)
+    table, alike = np.zeros((6, 6)), np.zeros((6, 6))
+    table[:4, :4], alike[4:, :4] = draws.random((4, 4)), draws.random((2, 4))
+    first, second = spread_to(sparse.csr_array(table), sparse.csr_array(alike))
+    assert np.allclose(first.toarray(), alike @ table)
+    assert np.allclose(second.toarray(), (table + alike @ table) @ alike.T)
+
+
+def test_evidence_of_lookalikes_finds_new_items(cold_items):
+    alike, asked = lookalikes(cold_items), valid(cold_items)
+    assert alike.nnz
+    test = {kind: questions(cold_items, "test", kind, 200) for kind in KINDS}
+    ranked = []
+    for known in (None, alike):
+        model = model_of(cold_items)
+        model.evidence, chosen = gathered(model, cold_items, asked, known)
+        ranked.append({kind: mean_mrr(Scorer(model).scores, test[kind], cold_items.items) for kind in KINDS})
+    for kind in KINDS:
+        assert chosen[kind].form.endswith("new items too")
+        assert ranked[1][kind] > 2 * ranked[0][kind], ranked
