@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from logirec.compare import CompareOptions, compare, finished
 from logirec.config import PrepareConfig, Protocol
-from logirec.contenders import NAMES, NEEDS_GPU
+from logirec.contenders import NAMES, SLOW
 from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
 from logirec.fit import choose_device
@@ -98,7 +98,7 @@ def run(name: str, source: Source, arguments: argparse.Namespace) -> dict[str, A
     dataset = Dataset.load(folder)
     has_gpu = choose_device(arguments.device).type == "cuda"
     there = finished(dataset, CompareOptions())
-    wanted = () if arguments.finished else tuple(n for n in NAMES if n not in NEEDS_GPU or has_gpu)
+    wanted = () if arguments.finished else tuple(n for n in NAMES if n not in SLOW or has_gpu)
     models = tuple(n for n in NAMES if n in wanted or n in there)
     return compare(dataset, CompareOptions(models, device=arguments.device), progress)
 

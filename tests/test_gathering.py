@@ -112,3 +112,16 @@ def test_a_search_that_goes_astray_says_nothing(monkeypatch):
     seen = _Scored(one, torch.tensor([1.0]), torch.tensor([[torch.nan]]))
     monkeypatch.setattr(gathering, "STEPS", 2)
     assert _fitted(seen, torch.zeros(1, 3), seen, one, True).tolist() == [0.0]
+
+
+def test_opinions_are_the_mean_of_what_models_think(leak_free):
+    models = [model_of(leak_free), LogiRec(leak_free.items, model_of(leak_free).config, 1).eval()]
+    found = gathering._opinions(models).toarray()
+    rows = ragged_of([[row] for row in range(leak_free.items)])
+    logs = torch.stack([Scorer(model).scores(rows).log_softmax(1) for model in models]).mean(0)
+    logs.fill_diagonal_(-torch.inf)
+    expected = logs.softmax(1).numpy()
+    scale = np.median(expected.max(1))
+    assert np.allclose(np.where(found, expected / scale, 0), found, rtol=1e-4)
+    assert ((found > 0).sum(1) == min(gathering.MOST, leak_free.items - 1)).all()
+    assert np.allclose(found.max(1), expected.max(1) / scale, rtol=1e-4)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from logirec.errors import UsageError
 
@@ -63,9 +63,9 @@ class PrepareConfig(Settings):
 
 
 Variant = Literal["low", "high", "hybrid"]
-Preset = Literal["paper", "default"]
+Preset = Literal["paper", "default", "best"]
 VARIANTS: tuple[Variant, ...] = ("low", "high", "hybrid")
-PRESETS: tuple[Preset, ...] = ("paper", "default")
+PRESETS: tuple[Preset, ...] = ("paper", "default", "best")
 MAX_BASKET = 50  # items in a query
 MAX_TRAINING_BASKET = 5  # items in a query that is learnt from
 
@@ -137,6 +137,8 @@ class TrainConfig(Settings):
     """cosine: warm-up, then down to a tenth. drops: divided by 5 at half and at three quarters of the steps."""
     warm_up: Annotated[int, Field(ge=0, le=10**9)] = 100
     """Steps over which the cosine schedule's rate rises."""
+    members: Annotated[int, Field(ge=1, le=64)] = 1
+    """Models that are trained, each with a seed of its own: what the others say of single items is evidence."""
     max_steps: Annotated[int, Field(ge=1, le=10**9)] = 2000
     """Steps at most."""
     validate_every: Annotated[int, Field(ge=1, le=10**9)] = 50
@@ -158,6 +160,12 @@ class Recipe(Settings):
     """The same seed, dataset, machine and thread count give the same bytes."""
     model: ModelConfig = ModelConfig()
     training: TrainConfig = TrainConfig()
+
+    @model_validator(mode="after")
+    def _members_are_heard(self) -> "Recipe":
+        if self.training.members > 1 and not self.model.evidence:
+            raise ValueError("training.members beside the first are heard as evidence, and model.evidence is off")
+        return self
 
 
 # The paper's settings. Batch, schedule, widths and spread are those of its released code, which the text leaves open.
@@ -193,7 +201,11 @@ _PAPER: dict[str, dict[str, object]] = {
         "keep_best": False,
     },
 }
-_PRESETS: dict[str, dict[str, dict[str, object]]] = {"paper": _PAPER, "default": {"model": {}, "training": {}}}
+_PRESETS: dict[str, dict[str, dict[str, object]]] = {
+    "paper": _PAPER,
+    "default": {"model": {}, "training": {}},
+    "best": {"model": {}, "training": {"members": 4}},
+}
 
 
 def recipe(

@@ -45,7 +45,7 @@ from logirec.training.batches import QueryTable, link_queries, up_to
 from logirec.training.orders import order_queries
 from logirec.training.sets import drawn_sets
 from logirec.training.step import Part, Stepper
-from logirec.training.trainer import HISTORY, Log
+from logirec.training.trainer import HISTORY, Log, Outcome
 from logirec.training.trainer import train as run_training
 
 RUN, CHECKPOINTS = "run.json", "checkpoints"
@@ -80,41 +80,55 @@ def train(
     check_free(out, artifact.KIND, options.force or options.resume)
     device = choose_device(options.device)
     kinds = available_kinds(dataset, recipe)
-    stepper = new_stepper(dataset, kinds, recipe, device)
+    first = new_stepper(dataset, kinds, recipe, device)
     asked = {kind: questions(dataset, "valid", kind, recipe.training.validate_queries, recipe.seed) for kind in kinds}
 
     alike = lookalikes(dataset) if recipe.model.lookalikes else None
 
-    def kept() -> LogiRec:
-        """The model as it would be kept now."""
-        model = settle(stepper.model)
-        if alike is not None:
-            take_places(model, alike)
-        return model
-
-    def validate() -> dict[str, float]:
-        scores = Scorer(kept()).scores
-        found = {f"{kind}_mrr": mean_mrr(scores, queries, dataset.items) for kind, queries in asked.items()}
-        return {"mrr": geometric_mean(found.values()), **found}  # so that neither kind is bought with the other
-
     writer = _tensorboard() if options.tensorboard else None
     folder = _run_folder(out, dataset, recipe, options, device)  # from here on something is written
+    members = recipe.training.members
+
+    def run(member: int, stepper: Stepper) -> tuple[LogiRec, Outcome]:
+        """Train one model; returns it as it is kept."""
+
+        def kept() -> LogiRec:
+            model = settle(stepper.model)
+            if alike is not None:
+                take_places(model, alike)
+            return model
+
+        def validate() -> dict[str, float]:
+            scores = Scorer(kept()).scores
+            found = {f"{kind}_mrr": mean_mrr(scores, queries, dataset.items) for kind, queries in asked.items()}
+            return {"mrr": geometric_mean(found.values()), **found}  # so that neither kind is bought with the other
+
+        place = folder / f"member-{member}" if member else folder
+        place.mkdir(exist_ok=True)
+        name = "training" if members == 1 else f"training {member + 1} of {members}"
+        with progress.task(name, recipe.training.max_steps) as task, _log(writer, place) as log:
+            outcome = run_training(stepper, validate, place, task, log, options.checkpoint_seconds)
+        stepper.model.load_state_dict(outcome.weights)
+        return kept(), outcome
+
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
     try:
-        with progress.task("training", recipe.training.max_steps) as task, _log(writer, folder) as log:
-            outcome = run_training(stepper, validate, folder, task, log, options.checkpoint_seconds)
+        (model, outcome), *others = (
+            run(member, new_stepper(dataset, kinds, _with_seed(recipe, member), device) if member else first)
+            for member in range(members)
+        )
     finally:
         torch.set_float32_matmul_precision(before)
-    stepper.model.load_state_dict(outcome.weights)
     gathered: dict[str, Any] = {}
     started = time.monotonic()
-    model = kept()
     if recipe.model.evidence:
         with progress.task("gathering evidence"):
-            model.evidence, chosen = gathered_evidence(model, dataset, asked, alike)
+            opinions = [other for other, _ in others]
+            model.evidence, chosen = gathered_evidence(model, dataset, asked, alike, opinions)
         gathered = {kind: choice._asdict() for kind, choice in chosen.items()}
-    seconds = outcome.state.history[-1]["seconds"] + time.monotonic() - started
+    ran = [outcome, *(theirs for _, theirs in others)]
+    seconds = sum(one.state.history[-1]["seconds"] for one in ran) + time.monotonic() - started
     scores = Scorer(model).scores
     with progress.task("evaluating on test"):
         test = evaluate(scores, dataset, "test", TEST_QUERIES)
@@ -128,7 +142,7 @@ def train(
         "stopped_early": outcome.stopped_early,
         "best_step": outcome.state.best_step if recipe.training.keep_best else outcome.state.step,
         "valid_mrr": outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"],
-        "seconds": round(seconds, 1),  # with validation and evidence, over all resumed runs
+        "seconds": round(seconds, 1),  # with validation and evidence, over all members and resumed runs
         "evidence": gathered,
         "test": test,
         "reliability": trust,
@@ -156,6 +170,10 @@ def train(
     )
     artifact.save(out, parts, force=options.force or options.resume)
     return metrics
+
+
+def _with_seed(recipe: Recipe, member: int) -> Recipe:
+    return recipe.model_copy(update={"seed": (recipe.seed + member) % 2**63})
 
 
 def _approximate(model: LogiRec, folder: Path, seed: int) -> dict[str, Any]:
@@ -285,8 +303,8 @@ def _run_folder(out: Path, dataset: Dataset, recipe: Recipe, options: RunOptions
         return folder
     if any(folder.glob(f"{CHECKPOINTS}/step-*")) and not options.force:
         raise UsageError(f"{folder} holds an earlier run; --resume goes on with it, --force starts over")
-    for name in (CHECKPOINTS, "tensorboard"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+    for old in (folder / CHECKPOINTS, folder / "tensorboard", *folder.glob("member-*")):
+        shutil.rmtree(old, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     write_aside(folder / RUN, text)
     (folder / CHECKPOINTS).mkdir()

@@ -1,13 +1,14 @@
 """Dataset and trained model -> the evidence that is added to the model's scores.
 
 Five tables say something of a pair of items: how well what one is bought with predicts the other (EASE), what items
-like it are bought with (row cosine), and whether the pair is linked, linked the other way, or viewed together. Each is
-seen through a few curves. How much each counts is learnt on validation, for single items and for sets apart:
+like it are bought with (row cosine), and whether the pair is linked, linked the other way, or viewed together; a sixth
+what other models think of it, where there are any. Each is seen through a few curves. How much each counts is learnt on
+validation, for single items and for sets apart:
 
     amounts[m, j]  =  sum over tables t and curves c of  weight[t, c] * c(t[m, j])
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -76,10 +77,17 @@ class Choice(NamedTuple):
 
 
 def gathered(
-    model: LogiRec, dataset: Dataset, asked: Mapping[Kind, Questions], alike: Any = None
+    model: LogiRec,
+    dataset: Dataset,
+    asked: Mapping[Kind, Questions],
+    alike: Any = None,
+    others: Sequence[LogiRec] = (),
 ) -> tuple[Evidence, dict[Kind, Choice]]:
     """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like."""
     tables = _tables(dataset, model.raw_items.device.type)
+    if others:
+        opinions = _opinions(others)
+        tables = {kind: [*some, opinions] for kind, some in tables.items()}
     of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
     if alike is not None and alike.nnz:
         for kind, some in tables.items():
@@ -116,6 +124,27 @@ def _of_kind(dataset: Dataset, regression: Any, cosine: Any, reverse: bool) -> l
     return tables
 
 
+def _opinions(models: Sequence[LogiRec]) -> Any:
+    """How likely models have it that one item goes with another, by the mean of their logarithms; the largest."""
+    items, parts = models[0].items, []
+    step = max(1, TILE // items)
+    for first in range(0, items, step):
+        mine = np.arange(first, min(first + step, items))
+        baskets = Ragged(np.arange(len(mine) + 1), mine)
+        means = torch.stack([Scorer(model).scores(baskets).log_softmax(1) for model in models]).mean(0)
+        means[torch.arange(len(mine)), torch.from_numpy(mine)] = -torch.inf
+        values, places = means.softmax(1).topk(min(MOST, items), dim=1)
+        starts = np.arange(len(mine) + 1) * values.shape[1]
+        flat = (values.cpu().numpy().ravel(), places.cpu().numpy().ravel(), starts)
+        parts.append(sparse.csr_array(flat, (len(mine), items)))
+    return _around_one(sparse.vstack(parts, format="csr"))
+
+
+def _around_one(table: Any) -> Any:
+    best = strongest(table, 1).data
+    return table / np.float32(np.median(best) if len(best) else 1)
+
+
 def _pruned(learnt: ease.Learnt | row_cosine.Learnt, items: int) -> Any:
     """The largest of what a baseline says of each item alone. What speaks against a pair would take up places."""
     parts, step = [], max(1, TILE // min(items, ease.MOST_ITEMS))
@@ -127,8 +156,7 @@ def _pruned(learnt: ease.Learnt | row_cosine.Learnt, items: int) -> Any:
     whole.setdiag(0)
     whole = strongest(whole, MOST)
     whole.eliminate_zeros()
-    best = strongest(whole, 1).data
-    return whole / np.float32(np.median(best) if len(best) else 1)
+    return _around_one(whole)
 
 
 class _Places:

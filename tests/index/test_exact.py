@@ -1,5 +1,7 @@
 """The exact index against all divergences in float64, and what it must never return."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,6 +12,7 @@ from torch.distributions import kl_divergence
 from logirec.config import recipe
 from logirec.index.coarse import WORTH_A_TRY, pays
 from logirec.index.exact import ExactIndex, best_of
+from logirec.index.scan import WholeScan
 from logirec.logic.beta import Beta
 from logirec.model.artifact import TrainedModel
 from logirec.model.evidence import Evidence
@@ -190,3 +193,12 @@ def test_how_high_items_stand_is_known_without_all_scores(seed, preset):
     torch.testing.assert_close(found.deviation.double(), deviation, rtol=1e-3, atol=1e-3)
     expected = (scores[:, :7] - mean[:, None]) / deviation[:, None]
     torch.testing.assert_close(found.above.double(), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_sums_without_what_towers_above_the_rest():
+    table = torch.tensor([[900.0, 800, 1, 2, 3], [5, 4, 3, 2, 1]])
+    scan = WholeScan(*best_of(table, 2), torch.zeros(2), None, table)
+    found = scan.log_sums([0.5, 2], [[0, 1], []])
+    expected = [torch.logsumexp(0.5 * table[0, 2:], 0), torch.logsumexp(2 * table[1], 0)]
+    assert found == pytest.approx([float(one) for one in expected], rel=1e-5)
+    assert scan.log_sums([0.0, 1.0], [[], [0, 1, 2, 3, 4]]) == [0.0, -math.inf]

@@ -69,13 +69,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(leak_free, tmp_
     assert final_state(tmp_path / "a") == final_state(tmp_path / "b")
 
 
-def interrupt_at(monkeypatch, steps):
-    """Ctrl-C in the middle of the given steps."""
+def interrupt_at(monkeypatch, steps, seed=0):
+    """Ctrl-C in the middle of the given steps of the run with that seed."""
     take = fit.Stepper.take
 
     def taken(self, step):
         take(self, step)
-        if step in steps:
+        if step in steps and self.seed == seed:
             steps.remove(step)
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -117,6 +117,37 @@ def test_a_run_that_ended_while_evidence_was_gathered_goes_on_from_there(leak_fr
 
 def _killed(*_):
     raise SystemExit
+
+
+def test_members_are_trained_one_after_the_other_and_heard(leak_free, tmp_path, monkeypatch):
+    def chosen(members):
+        changes = {**SMALL["training"], "batch": 32, "members": members}
+        return recipe("default", "hybrid", 3, {"model": {**SMALL["model"], "evidence": True}, "training": changes})
+
+    alone, whole, parts = (tmp_path / name for name in ("alone", "whole", "parts"))
+    train(leak_free, alone, chosen(1))
+    metrics = train(leak_free, whole, chosen(2))
+    other = tmp_path / "other"
+    train(leak_free, other, chosen(1).model_copy(update={"seed": 4}))
+    assert final_state(whole) == final_state(alone)
+    assert sha256(whole / "weights.safetensors") == sha256(alone / "weights.safetensors")
+    second = max((tmp_path / "whole.training" / "member-1" / "checkpoints").iterdir())
+    assert sha256(second / "state.safetensors") == final_state(other)[1]
+    assert sha256(whole / "evidence.safetensors") != sha256(alone / "evidence.safetensors")
+    assert metrics["steps"] == 40
+    interrupt_at(monkeypatch, {20}, seed=4)
+    with pytest.raises(Interrupted):
+        train(leak_free, parts, chosen(2))
+    train(leak_free, parts, chosen(2), RunOptions(resume=True))
+    for name in ("weights.safetensors", "evidence.safetensors"):
+        assert sha256(parts / name) == sha256(whole / name)
+    train(leak_free, parts, chosen(1), RunOptions(force=True))
+    assert not list((tmp_path / "parts.training").glob("member-*"))
+
+
+def test_members_without_evidence_are_refused():
+    with pytest.raises(UsageError, match=r"training\.members .* model\.evidence is off"):
+        recipe("default", "hybrid", 0, {"model": {"evidence": False}, "training": {"members": 2}})
 
 
 @pytest.mark.parametrize("patience", [5, 25])

@@ -51,10 +51,22 @@ class WholeScan(Scan):
     def _log_sum(self, line: int, temperature: float, without: Sequence[int]) -> float:
         if not temperature:
             return 0.0
-        scores = self.table[line] * temperature  # a line at a time: it stays near the processor
-        scores[list(without)] = -torch.inf
-        most = scores.max().clamp(min=torch.finfo(scores.dtype).min)  # -inf where all of it is left out
-        return float(scores.sub_(most).exp_().sum().double().log() + most)
+        out = set(without)
+        most = temperature * self._best_without(line, out)
+        if most == -torch.inf:
+            return most
+        # A line at a time, in as few passes as can be: it stays near the processor.
+        above = torch.add(self.table.new_tensor(-most), self.table[line], alpha=temperature).exp_()
+        above[list(out)] = 0
+        return float(above.sum().double().log()) + most
+
+    def _best_without(self, line: int, out: set[int]) -> float:
+        for row, score in zip(self.rows[line].tolist(), self.scores[line].tolist(), strict=True):
+            if row not in out:
+                return float(score)
+        scores = self.table[line].clone()
+        scores[list(out)] = -torch.inf
+        return float(scores.max())
 
 
 class Index(Protocol):
