@@ -100,9 +100,9 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
         return _json(_item(catalogue.item(int(catalogue.vocabulary.rows([item_id])[0]))))
 
     @app.get("/v1/direction", response_model=Direction, responses=answered(described.DIRECTION))
-    def direction(first: str = Query(max_length=500), second: str = Query(max_length=500)) -> Response:
+    async def direction(first: str = Query(max_length=500), second: str = Query(max_length=500)) -> Response:
         """A pair both ways."""
-        return _json(models.current.recommender.direction(first, second))
+        return _json(await batcher.between(lambda: models.current.recommender.direction(first, second)))
 
     @app.get("/v1/model", response_model=ModelReply, responses=told(described.MODEL))
     def model() -> Response:
