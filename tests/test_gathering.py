@@ -6,6 +6,7 @@ import torch
 from scipy import sparse
 
 from logirec import gathering
+from logirec.baselines.ease import Ease
 from logirec.config import recipe
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
@@ -52,7 +53,7 @@ def test_tables_know_the_training_links_alone(leak_free):
         for one, other in zip(*leak_free.graph(stage).links[Relation.CO_PURCHASE][:2], strict=True)
     } - set(zip(*leak_free.graph().links[Relation.CO_PURCHASE][:2], strict=True))
     assert held_out
-    linked, reverse, viewed = (table.toarray() for table in _tables(leak_free, "cpu")["low"][2:])
+    linked, reverse, viewed = (table.toarray() for table in _tables(leak_free, {}, "cpu")["low"][2:])
     assert not any(linked[pair] or reverse[pair[::-1]] for pair in held_out)
     assert np.array_equal(linked, reverse.T)
     assert np.array_equal(viewed, viewed.T)
@@ -60,13 +61,49 @@ def test_tables_know_the_training_links_alone(leak_free):
 
 def test_where_sets_run_backwards_they_have_tables_of_their_own(leak_free, monkeypatch):
     monkeypatch.setattr(type(leak_free), "sets_run_backwards", True)
-    tables = _tables(leak_free, "cpu")
+    tables = _tables(leak_free, {}, "cpu")
     assert np.array_equal(tables["low"][2].toarray(), tables["high"][3].toarray())
     assert not np.array_equal(tables["low"][0].toarray(), tables["high"][0].toarray())
 
 
+def test_orders_are_trusted_as_far_as_validation_says(baskets, monkeypatch):
+    asked, tried = valid(baskets), {}
+    for strength in (0.3, 300.0):
+        fitted = Ease(strength).fit(baskets)
+        tried[strength] = np.prod([mean_mrr(fitted.scores, asked[kind], baskets.items) for kind in KINDS])
+    monkeypatch.setattr(gathering, "STRENGTHS", tuple(tried))
+    assert gathering._regression(baskets, asked, "cpu").regularization == max(tried, key=tried.get)
+
+
+def test_what_speaks_against_a_pair_counts_in_orders_alone(leak_free, baskets):
+    assert (_tables(leak_free, {}, "cpu")["low"][0].data >= 0).all()
+    regression = _tables(baskets, {}, "cpu")["low"][0]
+    assert (regression.data < 0).any()
+    whole = Ease(gathering.STRENGTHS[0]).fit(baskets).low.weights.numpy()
+    kept = regression.toarray()
+    assert np.array_equal(np.sign(kept)[kept != 0], np.sign(whole)[kept != 0])
+    for row, sizes in zip(kept, np.abs(whole), strict=True):
+        assert sizes[row != 0].min(initial=np.inf) >= sizes[row == 0].max(initial=0)
+    assert all(np.isfinite(curve(np.array([-3.0, 0.0, 2.0]))).all() for curve in gathering._LOGARITHMS)
+
+
+def test_raw_ranking_puts_what_is_known_last(leak_free):
+    """It leaves the known answers in, where they stand in the way of the new ones."""
+    first = {}
+    for ranking in ("filtered", "raw"):
+        model, asked = model_of(leak_free), valid(leak_free)
+        if ranking == "raw":
+            asked = {kind: queries.raw() for kind, queries in asked.items()}
+        model.evidence, _ = gathered(model, leak_free, asked)
+        queries = leak_free.queries("valid", "low")  # what is known there is what training has seen
+        best = Scorer(model).scores(queries.members).argmax(1).tolist()
+        first[ranking] = sum(row in queries.known.list(at) for at, row in enumerate(best))
+    assert first["filtered"] > 0.5 * len(best)
+    assert first["raw"] < 0.1 * len(best)
+
+
 def test_places_hold_every_table(leak_free):
-    tables = _tables(leak_free, "cpu")["low"]
+    tables = _tables(leak_free, {}, "cpu")["low"]
     place = _Places(tables)
     assert (np.diff(place.keys) > 0).all()
     for table in tables:
@@ -99,7 +136,7 @@ def test_weights_find_what_tells_answers_from_others():
 
 
 def test_evidence_that_says_nothing_is_not_kept(leak_free):
-    place = _Places(_tables(leak_free, "cpu")["low"])
+    place = _Places(_tables(leak_free, {}, "cpu")["low"])
     weighing = _Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
     choice, amounts = weighing.best([np.zeros(len(place.targets), np.float32)], [])
     assert choice.form == "none"

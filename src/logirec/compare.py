@@ -18,7 +18,7 @@ from torch import Tensor
 from logirec import __version__
 from logirec.baselines.base import Baseline, members_last
 from logirec.baselines.registry import BASELINES, Entry, Settings
-from logirec.contenders import LOGIREC, OURS, choose
+from logirec.contenders import LOGIREC, NAMES, OURS, choose
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind, Ragged, Stage
 from logirec.errors import ArtifactError, InputError, Interrupted
@@ -77,7 +77,7 @@ def compare(
 def finished(dataset: Dataset, options: CompareOptions) -> set[str]:
     """Models whose results would not be made again."""
     match = Match(dataset, options, "cpu", Progress())
-    return {name for name in choose((), "cuda")[0] if match.results.load(name, match.key(name))}
+    return {name for name in NAMES if match.results.load(name, match.key(name))}
 
 
 class Fitted(NamedTuple):

@@ -63,9 +63,9 @@ class PrepareConfig(Settings):
 
 
 Variant = Literal["low", "high", "hybrid"]
-Preset = Literal["paper", "default", "best"]
+Preset = Literal["paper", "default", "best", "raw"]
 VARIANTS: tuple[Variant, ...] = ("low", "high", "hybrid")
-PRESETS: tuple[Preset, ...] = ("paper", "default", "best")
+PRESETS: tuple[Preset, ...] = ("paper", "default", "best", "raw")
 MAX_BASKET = 50  # items in a query
 MAX_TRAINING_BASKET = 5  # items in a query that is learnt from
 
@@ -145,6 +145,8 @@ class TrainConfig(Settings):
     """Steps between looks at validation."""
     validate_queries: Annotated[int, Field(ge=1, le=10**9)] = 1000
     """Validation queries of each kind that are looked at, drawn once."""
+    ranking: Literal["filtered", "raw"] = "filtered"
+    """What validation ranks: what is not known yet, or all items, as the paper does."""
     patience: Annotated[int, Field(ge=0, le=10**9)] = 400
     """Stop when validation has not risen for this many steps; 0: never."""
     keep_best: bool = True
@@ -205,6 +207,7 @@ _PRESETS: dict[str, dict[str, dict[str, object]]] = {
     "paper": _PAPER,
     "default": {"model": {}, "training": {}},
     "best": {"model": {}, "training": {"members": 4}},
+    "raw": {"model": {}, "training": {"ranking": "raw"}},
 }
 
 

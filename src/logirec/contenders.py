@@ -18,10 +18,12 @@ LOGIREC: dict[str, tuple[str, Callable[[int], Recipe]]] = {
     "logirec-paper-hybrid": ("the paper's, both", lambda seed: recipe("paper", "hybrid", seed, _STOPS)),
     "logirec-default": ("ours", lambda seed: recipe("default", "hybrid", seed)),
     "logirec-best": ("ours, four models", lambda seed: recipe("best", "hybrid", seed)),
+    "logirec-raw": ("ours, for raw ranking", lambda seed: recipe("raw", "hybrid", seed)),
 }
 OURS = "logirec-"  # the others are what we compare with
 _DAYS = "trains for days on a CPU"
 SLOW = {name: _DAYS for name in LOGIREC if "paper" in name} | {"betae": _DAYS, "logirec-best": "trains four models"}
+SPECIAL = {"logirec-raw": "ranks what is known last, as raw ranking rewards"}
 NAMES = (*BASELINES, *LOGIREC)
 
 
@@ -38,6 +40,6 @@ def choose(asked: Iterable[str], device: str) -> tuple[list[str], dict[str, str]
         raise UsageError(f"--models {', '.join(unknown)}: not among {', '.join(NAMES)}")
     if asked:
         return asked, {}
-    slow = SLOW if device == "cpu" else {}
-    left_out = {name: f"{why}; name it with --models to have it all the same" for name, why in slow.items()}
-    return [name for name in NAMES if name not in slow], left_out
+    without = SPECIAL | (SLOW if device == "cpu" else {})
+    left_out = {name: f"{why}; name it with --models to have it all the same" for name, why in without.items()}
+    return [name for name in NAMES if name not in without], left_out

@@ -80,10 +80,12 @@ def train(
     check_free(out, artifact.KIND, options.force or options.resume)
     device = choose_device(options.device)
     kinds = available_kinds(dataset, recipe)
-    first = new_stepper(dataset, kinds, recipe, device)
+    learnt = dataset.blind()
+    first = new_stepper(learnt, kinds, recipe, device)
     asked = {kind: questions(dataset, "valid", kind, recipe.training.validate_queries, recipe.seed) for kind in kinds}
-
-    alike = lookalikes(dataset) if recipe.model.lookalikes else None
+    if recipe.training.ranking == "raw":
+        asked = {kind: queries.raw() for kind, queries in asked.items()}
+    alike = lookalikes(learnt) if recipe.model.lookalikes else None
 
     writer = _tensorboard() if options.tensorboard else None
     folder = _run_folder(out, dataset, recipe, options, device)  # from here on something is written
@@ -115,7 +117,7 @@ def train(
     torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
     try:
         (model, outcome), *others = (
-            run(member, new_stepper(dataset, kinds, _with_seed(recipe, member), device) if member else first)
+            run(member, new_stepper(learnt, kinds, _with_seed(recipe, member), device) if member else first)
             for member in range(members)
         )
     finally:
@@ -125,7 +127,7 @@ def train(
     if recipe.model.evidence:
         with progress.task("gathering evidence"):
             opinions = [other for other, _ in others]
-            model.evidence, chosen = gathered_evidence(model, dataset, asked, alike, opinions)
+            model.evidence, chosen = gathered_evidence(model, learnt, asked, alike, opinions)
         gathered = {kind: choice._asdict() for kind, choice in chosen.items()}
     ran = [outcome, *(theirs for _, theirs in others)]
     seconds = sum(one.state.history[-1]["seconds"] for one in ran) + time.monotonic() - started

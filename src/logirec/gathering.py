@@ -33,6 +33,7 @@ from logirec.relation import Relation
 MOST = 200  # items kept of each item's row in a table
 TILE = 1 << 24  # numbers held at once
 MOST_FITTED = 1 << 23  # scores of validation queries that the weights are fitted to
+STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
 STEPS, RIDGE = 60, 1e-3
 SIZES = (1, 2, 3, 4, 8, 16)  # of baskets, up to each
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
@@ -43,8 +44,8 @@ Curve = Callable[[np.ndarray], np.ndarray]
 
 
 def _bent(numbers: np.ndarray, near: float) -> np.ndarray:
-    """Logarithms from about `near` on."""
-    bent: np.ndarray = np.log1p(numbers / near)
+    """Logarithms from about `near` on; nothing for what speaks against a pair."""
+    bent: np.ndarray = np.log1p(np.maximum(numbers, 0) / near)
     return bent
 
 
@@ -84,7 +85,7 @@ def gathered(
     others: Sequence[LogiRec] = (),
 ) -> tuple[Evidence, dict[Kind, Choice]]:
     """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like."""
-    tables = _tables(dataset, model.raw_items.device.type)
+    tables = _tables(dataset, asked, model.raw_items.device.type)
     if others:
         opinions = _opinions(others)
         tables = {kind: [*some, opinions] for kind, some in tables.items()}
@@ -105,15 +106,28 @@ def gathered(
 # Tables ------------------------------------------------------------------------------------------------------------
 
 
-def _tables(dataset: Dataset, device: str) -> dict[Kind, list[Any]]:
+def _tables(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> dict[Kind, list[Any]]:
     """(N, N) sparse, with numbers around 1. Where sets run against the links, theirs are of the links reversed."""
-    orders = dataset.baskets() is not None
-    regression = ease.Ease(beside=0.0 if orders else 0.5, device=device).fit(dataset)
+    regression = _regression(dataset, asked, device)
     cosine = row_cosine.RowCosine(power=4.0).fit(dataset)
     low = _of_kind(dataset, regression.low, cosine.low, reverse=False)
     if not dataset.sets_run_backwards:
         return {"low": low, "high": low}
     return {"low": low, "high": _of_kind(dataset, regression.high, cosine.high, reverse=True)}
+
+
+def _regression(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
+    """Links are much alike; how far to trust a count of orders depends on the shop, and validation says it."""
+    if dataset.baskets() is None:
+        return ease.Ease(beside=0.5, device=device).fit(dataset)
+    best, found = None, -1.0
+    for strength in STRENGTHS:
+        made = ease.Ease(strength, device=device).fit(dataset)
+        mrr = [mean_mrr(made.scores, queries, dataset.items) for queries in asked.values()]
+        if best is None or np.prod(mrr) > found:
+            best, found = made, float(np.prod(mrr))
+    assert best is not None  # noqa: S101  there is always one to try
+    return best
 
 
 def _of_kind(dataset: Dataset, regression: Any, cosine: Any, reverse: bool) -> list[Any]:
@@ -141,12 +155,12 @@ def _opinions(models: Sequence[LogiRec]) -> Any:
 
 
 def _around_one(table: Any) -> Any:
-    best = strongest(table, 1).data
+    best = np.abs(strongest(table, 1).data)
     return table / np.float32(np.median(best) if len(best) else 1)
 
 
 def _pruned(learnt: ease.Learnt | row_cosine.Learnt, items: int) -> Any:
-    """The largest of what a baseline says of each item alone. What speaks against a pair would take up places."""
+    """The largest of what a baseline says of each item alone."""
     parts, step = [], max(1, TILE // min(items, ease.MOST_ITEMS))
     for first in range(0, items, step):
         mine = np.arange(first, min(first + step, items))

@@ -81,7 +81,7 @@ def test_a_dataset_without_sets(cli, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["--preset", "nope"], 2, "preset: Input should be 'paper', 'default' or 'best' (got 'nope')"),
+        (["--preset", "nope"], 2, "preset: Input should be 'paper', 'default', 'best' or 'raw' (got 'nope')"),
         (["--variant", "nope"], 2, "variant: Input should be 'low', 'high' or 'hybrid' (got 'nope')"),
         (["--max-steps", "0"], 2, "training.max_steps"),
         (["--seed", "-1"], 2, "seed"),

@@ -239,6 +239,11 @@ class TestReleased:
         theirs = stage_links(dataset)
         assert theirs["train"][BUY] == {(number[a], number[b]) for a, b in buy}
         assert theirs["valid"][BUY] == {(number[q], number[a]) for q, a in low["valid"]}
+        assert stage_links(dataset.blind()) == theirs | {
+            "train": theirs["train"] | {BUY: theirs["train"][BUY] - theirs["valid"][BUY]}
+        }
+        assert theirs["train"][BUY] & theirs["valid"][BUY]
+        assert leak_free.blind() is leak_free
         train = theirs["train"][BUY]
         for members, (answers, _) in as_dict(dataset.queries("test", "high")).items():
             for answer, hardness in answers.items():

@@ -61,9 +61,13 @@ class Learnt:
         return scores
 
     def largest(self, baskets: Any, most: int) -> Any:
-        """(B, N) sparse: the largest scores of each basket."""
-        found = self._of_kept(baskets).cpu().clamp_(min=0)
-        values, places = found.topk(min(most, len(self.kept)), dim=1)
+        """(B, N) sparse: the largest scores of each basket. What speaks against an item counts in orders alone: large
+        baskets add up much that does."""
+        found = self._of_kept(baskets).cpu()
+        if self.known.by_item:
+            found.clamp_(min=0)
+        places = found.abs().topk(min(most, len(self.kept)), dim=1).indices
+        values = found.gather(1, places)
         starts = np.arange(len(found) + 1) * values.shape[1]
         shape = (len(found), self.items)
         return sparse.csr_array((values.numpy().ravel(), self.kept[places.numpy().ravel()], starts), shape)

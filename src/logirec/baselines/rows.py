@@ -47,10 +47,10 @@ def scaled(table: Any, power: float) -> Any:
 
 
 def strongest(table: Any, most: int) -> Any:
-    """The largest entries of each row."""
+    """The largest entries of each row, whatever their sign."""
     table = table.tocsr()
     owners = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    order = np.lexsort((table.indices, -table.data, owners))  # ties by row: the same everywhere
+    order = np.lexsort((table.indices, -np.abs(table.data), owners))  # ties by row: the same everywhere
     place = np.arange(len(order)) - np.repeat(table.indptr[:-1], np.diff(table.indptr))
     kept = order[place < most]
     return sparse.csr_array((table.data[kept], (owners[kept], table.indices[kept])), table.shape)

@@ -85,6 +85,10 @@ class Dataset:
             return ItemGraph(self.items, parts[0])
         return ItemGraph(self.items, {r: _union([part[r] for part in parts]) for r in Relation})
 
+    def blind(self) -> "Dataset":
+        """As a model may see it that is judged on validation: the released training links hold validation's answers."""
+        return _Blind(self.folder, self.manifest) if self.protocol == "released" else self
+
     def queries(self, stage: Stage, kind: Kind) -> QuerySet:
         table = self._read(f"queries/{stage}-{kind}.parquet").combine_chunks()
         members, answers, hardness, known = (_ragged(table.column(name)) for name in QUERY_SCHEMA.names)
@@ -107,6 +111,15 @@ class Dataset:
             return pq.read_table(self.folder / name, columns=columns, partitioning=None)
         except (pa.ArrowException, OSError) as error:
             raise ArtifactError(f"{self.folder}: cannot read {name} ({str(error).splitlines()[0]})") from error
+
+
+class _Blind(Dataset):
+    def links(self, stage: Stage) -> dict[Relation, Links]:
+        found, asked = super().links(stage), self.queries("valid", "low")
+        bought = found[Relation.CO_PURCHASE]
+        wanted = asked.members.values[asked.answers.owners].astype(np.int64) * self.items + asked.answers.values
+        seen = np.isin(bought.source.astype(np.int64) * self.items + bought.target, wanted)
+        return {**found, Relation.CO_PURCHASE: bought.where(~seen)} if stage == "train" else found
 
 
 def _union(parts: list[Links]) -> Links:

@@ -25,6 +25,11 @@ class Questions:
     queries: QuerySet
     filters: Ragged
 
+    def raw(self) -> "Questions":
+        """Ranked among all items."""
+        nothing = Ragged(np.zeros(len(self.queries) + 1, np.int64), np.empty(0, np.int64))
+        return Questions(self.queries, nothing)
+
 
 def questions(dataset: "Dataset", stage: Stage, kind: Kind, most: int | None = None, seed: int = 0) -> Questions:
     """Filters: known answers, the basket itself and, for low queries, what is viewed with the item."""
