@@ -12,7 +12,7 @@ from torch.distributions import kl_divergence
 from logirec.config import recipe
 from logirec.index.coarse import WORTH_A_TRY, pays
 from logirec.index.exact import ExactIndex, best_of
-from logirec.index.scan import WholeScan
+from logirec.index.scan import BLOCK, WholeScan, largest
 from logirec.logic.beta import Beta
 from logirec.model.artifact import TrainedModel
 from logirec.model.evidence import Evidence
@@ -202,3 +202,16 @@ def test_sums_without_what_towers_above_the_rest():
     expected = [torch.logsumexp(0.5 * table[0, 2:], 0), torch.logsumexp(2 * table[1], 0)]
     assert found == pytest.approx([float(one) for one in expected], rel=1e-5)
     assert scan.log_sums([0.0, 1.0], [[], [0, 1, 2, 3, 4]]) == [0.0, -math.inf]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 12 * BLOCK), st.sampled_from([1.0, 100.0, 1e9]))
+def test_the_largest_are_those_of_topk(seed, count, items, values):
+    """Where there are few different values, equal ones may change places; masked items come last."""
+    draws = torch.Generator().manual_seed(seed)
+    table = (torch.rand(3, items, generator=draws) * values).round() / values
+    table.masked_fill_(torch.rand(3, items, generator=draws) < 0.3, -torch.inf)
+    count = min(count, items)
+    found, rows = largest(table, count)
+    assert torch.equal(found, table.topk(count, dim=1).values)
+    assert torch.equal(table.gather(1, rows), found)
+    assert all(len(set(line)) == count for line in rows.tolist())

@@ -40,9 +40,8 @@ class Coarse:
         own = (features @ self.mean + own)[:, None]
         table = torch.empty(len(asked), len(self.weights))
         for part in slices(len(self.weights), AT_ONCE):  # so few that they stay near the processor
-            products = torch._int_mm(asked, self.weights[part].T).float()
-            products.mul_(steps).mul_(self.steps[part]).add_(own)
-            torch.add(products, offsets[..., part], out=table[:, part])
+            products = torch._int_mm(asked, self.weights[part].T) * steps
+            torch.add(torch.addcmul(offsets[..., part], products, self.steps[part]), own, out=table[:, part])
         return table
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from logirec.index.coarse import Coarse, pays
-from logirec.index.scan import Best, Heights, Scan, WholeScan, in_order, one_hot
+from logirec.index.scan import Best, Heights, Scan, WholeScan, in_order, largest, one_hot
 from logirec.logic.beta import Beta, positive
 from logirec.logic.divergence import all_bits, item_features, query_features, query_offset
 from logirec.model.evidence import Support
@@ -138,7 +138,7 @@ class ExactIndex:
         support: Support | None,
     ) -> tuple[Best, Tensor]:
         """The best of a rounded table (B, N), with their true scores, and the floor. Where it has -inf, that stays."""
-        rounded, rows = table.topk(depth, dim=1)
+        rounded, rows = largest(table, depth)
         out = rounded == -torch.inf
         scores = self.scores_of(queries, relation, rows, support).masked_fill_(out, -torch.inf)
         errors = (scores - rounded).masked_fill_(out, 0).abs_()
@@ -163,7 +163,7 @@ def best_of(scores: Tensor, top_k: int, forbidden: Tensor | None = None) -> Best
     """The best of a table (B, N), which is changed where something is forbidden."""
     if forbidden is not None:
         scores.masked_fill_(forbidden, -torch.inf)
-    values, rows = scores.topk(min(top_k, scores.shape[1]), dim=1)
+    values, rows = largest(scores, min(top_k, scores.shape[1]))
     rows, values = in_order(rows, values)  # topk leaves open which of equal scores come first
     return Best(rows.masked_fill(values == -torch.inf, -1), values)
 

@@ -82,11 +82,17 @@ class Shelf:
         """The same in standard deviations above the mean of all items, so that different queries can be compared."""
         if not meetings:
             return Heights([], [])
+        asked = list(zip(meetings, relations, map(tuple, rows), strict=True))
+        places = {
+            one: at for at, one in enumerate(dict.fromkeys(asked))
+        }  # of two items, each alone is without the other
+        meetings, relations, rows = zip(*places, strict=True)
         queries, support = reasoning.of(meetings), self._support(meetings)
         wanted, _ = padded(rows, self.device)
         above, deviation = self.index.heights(queries, relations, wanted)
         counted = torch.zeros_like(above) if support is None else support.at(wanted) / deviation[:, None]
-        return Heights((above + counted).tolist(), counted.tolist())
+        whole, evidence = (above + counted).tolist(), counted.tolist()
+        return Heights(*([part[places[one]] for one in asked] for part in (whole, evidence)))
 
     def substitutes(self, basket: Iterable[int]) -> dict[int, int]:
         """Known substitutes of the basket -> the item that each is viewed with."""
