@@ -48,7 +48,6 @@ WITHOUT: dict[str, dict[str, dict[str, object]]] = {
     "links hidden while training": {"training": {"hidden": 0.0}},
     "baskets made from the links": {"training": {"set_batch": 0}},
     "plain links as queries": {"training": {"link_batch": 0}},
-    "averaged weights": {"training": {"average": 0.0}},
 }
 RECIPES: dict[str, Recipe] = {name: recipe("best", "hybrid", seed) for name, seed in BEST.items()}
 RECIPES |= {name: recipe("best", "hybrid", 0, changes) for name, changes in WITHOUT.items()}
@@ -59,12 +58,15 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder of the prepared datasets and results")
     parser.add_argument("--only", nargs="*", metavar="DATASET:ROW", help="ROW by its number; none: only the page")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--note", help="a line for the page, kept until another is given")
     arguments = parser.parse_args()
     rows = list(RECIPES)
     every = [f"{name}:{row}" for name in TITLES for row in range(len(rows))]
     for name, row in (one.split(":") for one in (every if arguments.only is None else arguments.only)):
         run(arguments.work, name, rows[int(row)], int(row), arguments.device)
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    if arguments.note is not None:
+        record["note"] = arguments.note
     for name in TITLES:
         if (found := figures(arguments.work, name)) is not None:
             record[name] = found
@@ -131,6 +133,7 @@ def page(record: dict[str, Any]) -> str:
         "# Three seeds, and what each ingredient is worth",
         "Made by `benchmarks/ablation.py --work WORK` after `benchmarks/leaderboard.py`: leak-free, filtered, test, "
         f"the leaderboard's queries ({TEST_QUERIES:,} of a kind at most). Split seed 0.",
+        record.get("note", ""),
         "## `best` over three seeds",
         "Seeds 0, 10 and 20, which share no model. The interval is of the mean's difference from the best baseline of "
         "that column, paired by query (95 %); the spread is the standard deviation between seeds.",

@@ -53,16 +53,28 @@ def test_tables_know_the_training_links_alone(leak_free):
         for one, other in zip(*leak_free.graph(stage).links[Relation.CO_PURCHASE][:2], strict=True)
     } - set(zip(*leak_free.graph().links[Relation.CO_PURCHASE][:2], strict=True))
     assert held_out
-    linked, reverse, viewed = (table.toarray() for table in _tables(leak_free, {}, "cpu")["low"][2:])
+    linked, reverse, viewed = (table.toarray() for table in _tables(leak_free, {}, "cpu")["low"][-3:])
     assert not any(linked[pair] or reverse[pair[::-1]] for pair in held_out)
     assert np.array_equal(linked, reverse.T)
     assert np.array_equal(viewed, viewed.T)
 
 
+def test_two_steps_lead_past_what_is_viewed_and_past_shared_neighbours(leak_free):
+    _, _, past_views, shared, bought, sold, viewed = (t.toarray() for t in _tables(leak_free, {}, "cpu")["low"])
+    linked = np.maximum(bought, sold)
+    for found, expected in (
+        (past_views, viewed / np.maximum(viewed.sum(1, keepdims=True), 1) @ bought),
+        (shared, linked @ (linked / np.maximum(linked.sum(1, keepdims=True), 1))),
+    ):
+        np.fill_diagonal(expected, 0)
+        best = expected.max(1)
+        np.testing.assert_allclose(found, expected / np.median(best[best > 0]), rtol=1e-5, atol=1e-6)
+
+
 def test_where_sets_run_backwards_they_have_tables_of_their_own(leak_free, monkeypatch):
     monkeypatch.setattr(type(leak_free), "sets_run_backwards", True)
     tables = _tables(leak_free, {}, "cpu")
-    assert np.array_equal(tables["low"][2].toarray(), tables["high"][3].toarray())
+    assert np.array_equal(tables["low"][-3].toarray(), tables["high"][-2].toarray())
     assert not np.array_equal(tables["low"][0].toarray(), tables["high"][0].toarray())
 
 

@@ -1,9 +1,10 @@
 """Dataset and trained model -> the evidence that is added to the model's scores.
 
-Five tables say something of a pair of items: how well what one is bought with predicts the other (EASE), what items
-like it are bought with (row cosine), and whether the pair is linked, linked the other way, or viewed together; a sixth
-what other models think of it, where there are any. Each is seen through a few curves. How much each counts is learnt on
-validation, for single items and for sets apart:
+Seven tables say something of a pair of items: how well what one is bought with predicts the other (EASE), what items
+like it are bought with (row cosine), what those viewed with it are bought with, how many neighbours the two share, and
+whether the pair is linked, linked the other way, or viewed together; an eighth what other models think of it, where
+there are any. Each is seen through a few curves. How much each counts is learnt on validation, for single items and for
+sets apart:
 
     amounts[m, j]  =  sum over tables t and curves c of  weight[t, c] * c(t[m, j])
 """
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from logirec.baselines import ease, row_cosine
 from logirec.baselines.base import members
-from logirec.baselines.rows import co_purchases, strongest
+from logirec.baselines.rows import co_purchases, scaled, strongest
 from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
 from logirec.data.query_sets import KINDS, Kind, Ragged
@@ -131,11 +132,28 @@ def _regression(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) 
 
 
 def _of_kind(dataset: Dataset, regression: Any, cosine: Any, reverse: bool) -> list[Any]:
-    tables = [_pruned(learnt, dataset.items) for learnt in (regression, cosine)]
+    tables = [_pruned(learnt.largest, dataset.items) for learnt in (regression, cosine)]
     if dataset.baskets() is None:  # orders have told how often, which is more than whether
         views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items).astype(np.float32)
-        tables += [co_purchases(dataset, reverse), co_purchases(dataset, not reverse), ((views + views.T) > 0) * 1.0]
+        viewed, bought, sold = _either(views), co_purchases(dataset, reverse), co_purchases(dataset, not reverse)
+        linked = _either(bought)
+        neighbours = scaled(linked, 1.0)  # a neighbour of many says less
+        tables += [
+            _pruned(partial(_through, scaled(viewed, 1.0), bought), dataset.items),
+            _pruned(partial(_through, linked, neighbours), dataset.items),
+            *(bought, sold, viewed),
+        ]
     return tables
+
+
+def _either(links: Any) -> Any:
+    """Linked one way or the other."""
+    return ((links + links.T) > 0).astype(np.float32).tocsr()
+
+
+def _through(first: Any, second: Any, items: Any, most: int) -> Any:
+    """What items (B, N) are linked with by way of another, the largest."""
+    return strongest(items @ first @ second, most)
 
 
 def _opinions(models: Sequence[LogiRec]) -> Any:
@@ -159,13 +177,13 @@ def _around_one(table: Any) -> Any:
     return table / np.float32(np.median(best) if len(best) else 1)
 
 
-def _pruned(learnt: ease.Learnt | row_cosine.Learnt, items: int) -> Any:
-    """The largest of what a baseline says of each item alone."""
+def _pruned(largest: Callable[[Any, int], Any], items: int) -> Any:
+    """The largest numbers of each item alone."""
     parts, step = [], max(1, TILE // min(items, ease.MOST_ITEMS))
     for first in range(0, items, step):
         mine = np.arange(first, min(first + step, items))
         alone = sparse.csr_array((np.ones(len(mine), np.float32), mine, np.arange(len(mine) + 1)), (len(mine), items))
-        parts.append(learnt.largest(alone, MOST + 1))  # and itself
+        parts.append(largest(alone, MOST + 1))  # and itself
     whole = sparse.vstack(parts, format="csr")
     whole.setdiag(0)
     whole = strongest(whole, MOST)

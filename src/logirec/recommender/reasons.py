@@ -65,8 +65,8 @@ def _because(
     items = [shelf.catalogue.item(row) for row in branch.basket]
     bought = [set(shelf.bought.of(row)) for row in branch.basket]
     words = [branch.words[n] for n in branch.negated]
-    for at, one in enumerate(case.mine):
-        whole, *others = (height[at] for height in heights)
+    # Shorter than what they are given: lists of a batch are filled up.
+    for one, by_counts, (whole, *others) in zip(case.mine, counted, zip(*heights, strict=True), strict=False):
         losses = [whole - without for without in others[:count]]
         changes: Sequence[float | None] = losses or [None]
         parts = shares(losses, others[count : 2 * count], looked) if losses else [1.0]
@@ -74,9 +74,8 @@ def _because(
             Contribution(item.item_id, item.title, share, change, attended, one.row in links)
             for item, share, change, attended, links in zip(items, parts, changes, looked, bought, strict=True)
         )
-        negations = (whole - without for without in others[2 * count :])
-        nots = tuple(map(Negation, words, negations))
-        found[one.row] = Because(contributions, nots, whole - counted[at], counted[at])
+        nots = tuple(Negation(word, whole - without) for word, without in zip(words, others[2 * count :], strict=True))
+        found[one.row] = Because(contributions, nots, whole - by_counts, by_counts)
     return found
 
 
