@@ -10,7 +10,7 @@ from logirec.baselines.ease import Ease
 from logirec.config import recipe
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
-from logirec.gathering import _fitted, _Places, _Scored, _tables, _Weighing, gathered
+from logirec.gathering import _counted, _fitted, _log_sum, _Places, _Scored, _tables, _Weighing, gathered
 from logirec.index.scorer import Scorer
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
@@ -140,11 +140,24 @@ def test_weights_find_what_tells_answers_from_others():
     telling = answer.float() + 0.3 * torch.randn(len(owners), generator=draws)
     nothing = torch.randn(len(owners), generator=draws)
     seen = _Scored(owners, torch.randn(len(owners), generator=draws), torch.stack([telling, nothing], dim=1))
-    rest = torch.randn(queries, 20, generator=draws)
+    rest = _counted(torch.randn(queries, 20, generator=draws))
     for model in (True, False):
         weights = _fitted(seen, rest, seen.where(answer), torch.ones(queries, dtype=torch.int64), model)
         assert weights[0] > 1
         assert abs(weights[1]) < 0.2 * weights[0]
+
+
+def test_what_is_counted_together_weighs_what_it_weighs_one_by_one():
+    draws = torch.Generator().manual_seed(0)
+    scores = 5 * torch.randn(4, 3000, generator=draws)
+    scores[1] = 2.5
+    scores[2, 1:] = gathering.FAR
+    scores[3] = gathering.FAR
+    rest, nobody = _counted(scores), torch.empty(0, dtype=torch.int64)
+    for scale in (0.05, 0.3, 1.0, 3.0):
+        found = _log_sum(scale * rest.own + rest.many, torch.empty(0), nobody)
+        assert torch.allclose(found[:3], (scale * scores[:3]).logsumexp(1), atol=3e-3)
+        assert found[3] < 0.9 * gathering.FAR
 
 
 def test_evidence_that_says_nothing_is_not_kept(leak_free):
@@ -160,7 +173,7 @@ def test_a_search_that_goes_astray_says_nothing(monkeypatch):
     one = torch.zeros(1, dtype=torch.int64)
     seen = _Scored(one, torch.tensor([1.0]), torch.tensor([[torch.nan]]))
     monkeypatch.setattr(gathering, "STEPS", 2)
-    assert _fitted(seen, torch.zeros(1, 3), seen, one, True).tolist() == [0.0]
+    assert _fitted(seen, _counted(torch.zeros(1, 3)), seen, one, True).tolist() == [0.0]
 
 
 def test_opinions_are_the_mean_of_what_models_think(leak_free):

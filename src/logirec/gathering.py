@@ -33,7 +33,7 @@ from logirec.relation import Relation
 
 MOST = 200  # items kept of each item's row in a table
 TILE = 1 << 24  # numbers held at once
-MOST_FITTED = 1 << 23  # scores of validation queries that the weights are fitted to
+BINS = 256  # the scores of what has no evidence are counted in so many steps
 STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
 STEPS, RIDGE = 60, 1e-3
 SIZES = (1, 2, 3, 4, 8, 16)  # of baskets, up to each
@@ -238,9 +238,7 @@ class _Weighing:
     """Of the tables, for one kind of query."""
 
     def __init__(self, model: LogiRec, asked: Questions, place: _Places) -> None:
-        self.model, self.place = model, place
-        count = min(len(asked.queries), max(2, MOST_FITTED // place.items))
-        self.asked = _take(asked, np.linspace(0, len(asked.queries) - 1, count).astype(int))
+        self.model, self.asked, self.place = model, asked, place
 
     def best(self, tables: list[np.ndarray], of_new: list[np.ndarray]) -> tuple[Choice, np.ndarray]:
         """The form that ranks best what it was not fitted to, fitted to all; nothing where the model is best alone."""
@@ -281,13 +279,25 @@ class _Weighing:
 
     def _weights(self, columns: list[np.ndarray], model: bool, asked: Questions) -> Tensor:
         """That make the answers of a query likely, taken together, among all that could be shown."""
-        queries = asked.queries
+        step = max(1, TILE // self.place.items)
+        starts = range(0, len(asked.queries), step)
+        parts = [self._seen(columns, asked, np.arange(n, min(n + step, len(asked.queries)))) for n in starts]
+        seen, wanted, rest = zip(*parts, strict=True)
+        sizes = torch.from_numpy(asked.queries.members.lengths)
+        return _fitted(_joined(seen), _Rest(*map(torch.cat, zip(*rest, strict=True))), _joined(wanted), sizes, model)
+
+    def _seen(
+        self, columns: list[np.ndarray], asked: Questions, some: np.ndarray
+    ) -> tuple["_Scored", "_Scored", "_Rest"]:
+        """Of some of the queries: what has evidence, the answers, and the rest."""
+        part = _take(asked, some)
+        queries = part.queries
         owners, rows, sums = map(torch.from_numpy, self.place.sums(queries.members, columns))
-        own = self._own_scores(queries.members)
+        own = Scorer(self.model).scores(queries.members).float().cpu()
         answers = torch.zeros(own.shape, dtype=torch.bool)
         answers[_where(queries.answers)] = True
         filtered = torch.zeros_like(answers)
-        filtered[_where(asked.filters)] = True
+        filtered[_where(part.filters)] = True
         own.masked_fill_(filtered & ~answers, FAR)
         seen = _Scored(owners, own[owners, rows], sums)
         wanted = seen.where(answers[owners, rows])
@@ -295,15 +305,7 @@ class _Weighing:
         others, places = answers.nonzero(as_tuple=True)
         unseen = _Scored(others, own[others, places], torch.zeros(len(others), len(columns)))
         own[owners, rows] = FAR  # what is left has no evidence
-        wanted = _Scored(*map(torch.cat, zip(wanted, unseen, strict=True)))
-        sizes = torch.from_numpy(queries.members.lengths)
-        return _fitted(seen.where(seen.own > FAR), own, wanted, sizes, model)
-
-    def _own_scores(self, baskets: Ragged) -> Tensor:
-        scores, step = Scorer(self.model).scores, max(1, TILE // self.place.items)
-        starts = range(0, len(baskets), step)
-        parts = [scores(baskets.take(np.arange(first, min(first + step, len(baskets))))) for first in starts]
-        return torch.cat(parts).float().cpu()
+        return seen.where(seen.own > FAR).after(some[0]), _joined((wanted, unseen)).after(some[0]), _counted(own)
 
 
 class _Scored(NamedTuple):
@@ -319,9 +321,36 @@ class _Scored(NamedTuple):
     def where(self, mask: Tensor) -> "_Scored":
         return _Scored(*(part[mask] for part in self))
 
+    def after(self, queries: int) -> "_Scored":
+        """With so many other queries before these."""
+        return self._replace(owners=self.owners + queries)
 
-def _fitted(seen: _Scored, rest: Tensor, answers: _Scored, sizes: Tensor, model: bool) -> Tensor:
-    """(F,) weights, beside 1 for the model's own scores. The rest (B, N) has those alone.
+
+def _joined(parts: Sequence[_Scored]) -> _Scored:
+    return _Scored(*map(torch.cat, zip(*parts, strict=True)))
+
+
+class _Rest(NamedTuple):
+    """What has no evidence: many items, of which only the sum of what they weigh matters."""
+
+    own: Tensor  # (B, BINS) the mean score of the items that were counted together
+    many: Tensor  # (B, BINS) the logarithm of how many
+
+
+def _counted(own: Tensor) -> _Rest:
+    """Of scores (B, N), where there is no more than FAR nothing is counted."""
+    there = own > FAR
+    low = own.masked_fill(~there, torch.inf).amin(1, keepdim=True).nan_to_num(posinf=0)
+    wide = (own.amax(1, keepdim=True) - low).clamp(min=1e-6)
+    place = ((own - low) / wide * (BINS - 1)).round_().clamp_(0, BINS - 1).long()
+    zeros = own.new_zeros(len(own), BINS)
+    count = zeros.scatter_add(1, place, there.to(own))
+    sums = zeros.scatter_add(1, place, torch.where(there, own, 0))
+    return _Rest(sums / count.clamp(min=1), torch.where(count > 0, count.log(), FAR))
+
+
+def _fitted(seen: _Scored, rest: _Rest, answers: _Scored, sizes: Tensor, model: bool) -> Tensor:
+    """(F,) weights, beside 1 for the model's own scores. The rest has those alone.
 
     Baskets of different sizes are sure to different degrees, which changes no ranking: each size has its own.
     """
@@ -333,12 +362,12 @@ def _fitted(seen: _Scored, rest: Tensor, answers: _Scored, sizes: Tensor, model:
     solver = torch.optim.LBFGS(
         [weights, sure, *([scale] if model else [])], max_iter=STEPS, line_search_fn="strong_wolfe"
     )
-    nothing = torch.full((len(rest), 1), FAR)
+    nothing = torch.full((len(rest.own), 1), FAR)
 
     def loss() -> Tensor:
         solver.zero_grad()
         given = LEAST_SCALE + scale.exp(), weights, (sure - sure[group].mean()).exp()[group]
-        everything = _log_sum(given[0] * rest * given[2][:, None], seen.at(*given), seen.owners)
+        everything = _log_sum(given[0] * rest.own * given[2][:, None] + rest.many, seen.at(*given), seen.owners)
         wanted = _log_sum(nothing, answers.at(*given), answers.owners)
         value = (everything - wanted).mean() + RIDGE * (weights.square().sum() + sure.square().sum())
         value.backward()  # type: ignore[no-untyped-call]
