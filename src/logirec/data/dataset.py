@@ -115,11 +115,13 @@ class Dataset:
 
 class _Blind(Dataset):
     def links(self, stage: Stage) -> dict[Relation, Links]:
-        found, asked = super().links(stage), self.queries("valid", "low")
-        bought = found[Relation.CO_PURCHASE]
+        found = super().links(stage)
+        if stage != "train":
+            return found
+        asked, bought = self.queries("valid", "low"), found[Relation.CO_PURCHASE]
         wanted = asked.members.values[asked.answers.owners].astype(np.int64) * self.items + asked.answers.values
         seen = np.isin(bought.source.astype(np.int64) * self.items + bought.target, wanted)
-        return {**found, Relation.CO_PURCHASE: bought.where(~seen)} if stage == "train" else found
+        return {**found, Relation.CO_PURCHASE: bought.where(~seen)}
 
 
 def _union(parts: list[Links]) -> Links:
