@@ -14,6 +14,7 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from logirec.index.coarse import Coarse, pays
 from logirec.index.scan import Best, Heights, Scan, WholeScan, in_order, largest, one_hot
@@ -72,8 +73,8 @@ class ExactIndex:
         """(B, M): scores without the queries' own part, which is the same for all items."""
         offsets = _of(self.offsets, relation)
         offsets = offsets[rows] if offsets.ndim == 1 else offsets.gather(1, rows)
-        with all_bits():
-            return torch.baddbmm(offsets[:, :, None], self.weights[rows], features[:, :, None])[:, :, 0]
+        # Faster by far than a product of matrices and one column each, and than indexing.
+        return (embedding(rows, self.weights) * features[:, None]).sum(2) + offsets
 
     @cached_property
     def _moments(self) -> tuple[Tensor, Tensor]:
