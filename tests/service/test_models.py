@@ -53,6 +53,11 @@ def test_another_model_behind_the_link_takes_its_place(pointer, leak_free, tmp_p
     assert not models.refresh()
 
 
+def test_what_the_first_request_would_wait_for_is_made_with_the_model(pointer):
+    models = Models(pointer)
+    assert "_moments" in vars(models.current.recommender.shelf.index)  # the items' covariance, which reasons need
+
+
 def test_a_corrupt_model_is_refused_once_and_the_old_one_serves(pointer, caplog):
     models = Models(pointer)
     served = models.current

@@ -88,6 +88,8 @@ def _load(path: Path, approximate: bool) -> Served:
     manifest = folder / MANIFEST  # read first: if the folder is replaced meanwhile, the next look sees another one
     found = sha256(manifest) if manifest.is_file() else ""  # without one, loading says what is wrong
     recommender = Recommender.load(folder, approximate=approximate)
+    # What a first request has made for the others takes seconds: before anyone waits for it.
+    recommender.recommend([recommender.trained.vocabulary.item_ids[0]])
     first = first_items(recommender.trained)
     exempt_from_collection()
     return Served(recommender, Words(folder / ITEMS), found, time.time(), first, origin(folder))
