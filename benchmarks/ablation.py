@@ -48,6 +48,7 @@ WITHOUT: dict[str, dict[str, dict[str, object]]] = {
     "links hidden while training": {"training": {"hidden": 0.0}},
     "baskets made from the links": {"training": {"set_batch": 0}},
     "plain links as queries": {"training": {"link_batch": 0}},
+    "averaged weights": {"training": {"average": 0.0}},
 }
 RECIPES: dict[str, Recipe] = {name: recipe("best", "hybrid", seed) for name, seed in BEST.items()}
 RECIPES |= {name: recipe("best", "hybrid", 0, changes) for name, changes in WITHOUT.items()}

@@ -1,10 +1,11 @@
 """Dataset and trained model -> the evidence that is added to the model's scores.
 
-Seven tables say something of a pair of items: how well what one is bought with predicts the other (EASE), what items
-like it are bought with (row cosine), what those viewed with it are bought with, how many neighbours the two share, and
-whether the pair is linked, linked the other way, or viewed together; an eighth what other models think of it, where
-there are any. Each is seen through a few curves. How much each counts is learnt on validation, for single items and for
-sets apart:
+Eight tables say something of a pair of items: how likely links, views and words of the one have it that it is bought
+with the other, and those of the other that it is bought with the one (regression), what items like it are bought with
+(row cosine), what those viewed with it are bought with, how many neighbours the two share, and whether the pair is
+linked, linked the other way, or viewed together. Of orders there are two: how well an item predicts another (EASE), and
+row cosine. One more is what other models think of it, where there are any. Each is seen through a few curves. How much
+each counts is learnt on validation, for single items and for sets apart:
 
     amounts[m, j]  =  sum over tables t and curves c of  weight[t, c] * c(t[m, j])
 """
@@ -29,6 +30,7 @@ from logirec.index.scorer import Scorer
 from logirec.lookalikes import spread_to
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
+from logirec.regression import both_ways
 from logirec.relation import Relation
 
 MOST = 200  # items kept of each item's row in a table
@@ -109,18 +111,19 @@ def gathered(
 
 def _tables(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> dict[Kind, list[Any]]:
     """(N, N) sparse, with numbers around 1. Where sets run against the links, theirs are of the links reversed."""
-    regression = _regression(dataset, asked, device)
     cosine = row_cosine.RowCosine(power=4.0).fit(dataset)
-    low = _of_kind(dataset, regression.low, cosine.low, reverse=False)
+    if dataset.baskets() is not None:
+        made: list[Any] = [_regression(dataset, asked, device).low, cosine.low]
+        both = [_pruned(one.largest, dataset.items) for one in made]
+        return {"low": both, "high": both}
+    low = _of_links(dataset, cosine.low, reverse=False, device=device)
     if not dataset.sets_run_backwards:
         return {"low": low, "high": low}
-    return {"low": low, "high": _of_kind(dataset, regression.high, cosine.high, reverse=True)}
+    return {"low": low, "high": _of_links(dataset, cosine.high, reverse=True, device=device)}
 
 
 def _regression(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
-    """Links are much alike; how far to trust a count of orders depends on the shop, and validation says it."""
-    if dataset.baskets() is None:
-        return ease.Ease(beside=0.5, device=device).fit(dataset)
+    """How far to trust a count of orders depends on the shop, and validation says it."""
     best, found = None, -1.0
     for strength in STRENGTHS:
         made = ease.Ease(strength, device=device).fit(dataset)
@@ -131,19 +134,15 @@ def _regression(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) 
     return best
 
 
-def _of_kind(dataset: Dataset, regression: Any, cosine: Any, reverse: bool) -> list[Any]:
-    tables = [_pruned(learnt.largest, dataset.items) for learnt in (regression, cosine)]
-    if dataset.baskets() is None:  # orders have told how often, which is more than whether
-        views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items).astype(np.float32)
-        viewed, bought, sold = _either(views), co_purchases(dataset, reverse), co_purchases(dataset, not reverse)
-        linked = _either(bought)
-        neighbours = scaled(linked, 1.0)  # a neighbour of many says less
-        tables += [
-            _pruned(partial(_through, scaled(viewed, 1.0), bought), dataset.items),
-            _pruned(partial(_through, linked, neighbours), dataset.items),
-            *(bought, sold, viewed),
-        ]
-    return tables
+def _of_links(dataset: Dataset, cosine: Any, reverse: bool, device: str) -> list[Any]:
+    items = dataset.items
+    views = matrix(dataset.graph().links[Relation.CO_VIEW], items).astype(np.float32)
+    viewed, bought, sold = _either(views), co_purchases(dataset, reverse), co_purchases(dataset, not reverse)
+    linked = _either(bought)
+    neighbours = scaled(linked, 1.0)  # a neighbour of many says less
+    learnt = [one.largest for one in (*both_ways(dataset, reverse, device), cosine)]
+    steps = [partial(_through, scaled(viewed, 1.0), bought), partial(_through, linked, neighbours)]
+    return [*(_pruned(largest, items) for largest in (*learnt, *steps)), bought, sold, viewed]
 
 
 def _either(links: Any) -> Any:

@@ -1,11 +1,8 @@
 """New items: what was never bought is taken for the mean of the items that are described like it.
 
-Descriptions are bags of words: of the title, the brand and the category. Rare words count more than common ones, and
-how alike two items are is the cosine of their bags.
+How alike two descriptions are is the cosine of their bags of words.
 """
 
-import re
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,7 @@ from logirec.baselines.rows import strongest
 from logirec.data.dataset import Dataset
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
+from logirec.words import bags
 
 MOST = 30  # items that a new one is the mean of
 POWER = 4.0  # of the cosines: the nearest count most
@@ -24,13 +22,13 @@ TILE = 1 << 24  # numbers held at once
 
 def lookalikes(dataset: Dataset) -> Any:
     """(N, N) sparse: for each new item, how much of each other one it is. No row for what has been bought."""
-    bags, new = _bags(dataset), ~_bought(dataset)
-    known = bags.copy()
+    described, new = bags(dataset), ~_bought(dataset)
+    known = described.copy()
     known.data = known.data * np.repeat(~new, np.diff(known.indptr))
     known, rows, parts = known.T.tocsr(), np.flatnonzero(new), []
     step = max(1, TILE // dataset.items)
     for first in range(0, len(rows), step):
-        near = strongest(bags[rows[first : first + step]] @ known, MOST)
+        near = strongest(described[rows[first : first + step]] @ known, MOST)
         near.data **= POWER
         sums = near.sum(axis=1)
         parts.append(sparse.diags_array(np.where(sums > 0, 1 / np.maximum(sums, 1e-30), 0)) @ near)
@@ -65,32 +63,4 @@ def _bought(dataset: Dataset) -> np.ndarray:
     found = np.zeros(dataset.items, dtype=bool)
     for rows in (links.source, links.target, () if orders is None else orders.values):
         found[np.asarray(rows, dtype=np.int64)] = True
-    return found
-
-
-def _bags(dataset: Dataset) -> Any:
-    """(N, words) sparse, rows of length 1."""
-    columns: dict[str, int] = {}
-    starts, words = [0], []
-    for texts in zip(*(dataset.descriptions[name] for name in ("title", "brand", "category")), strict=True):
-        words += [columns.setdefault(word, len(columns)) for word in _words(texts)]
-        starts.append(len(words))
-    bags = sparse.csr_array(
-        (np.ones(len(words), np.float32), np.array(words, dtype=np.int64), np.array(starts)),
-        (dataset.items, max(1, len(columns))),
-    )
-    counts = np.bincount(bags.indices, minlength=bags.shape[1])
-    rarity = np.log(dataset.items / np.maximum(counts, 1))
-    bags = bags @ sparse.diags_array(rarity.astype(np.float32))
-    lengths = np.sqrt(bags.power(2).sum(axis=1))
-    return (sparse.diags_array(1 / np.maximum(lengths, 1e-30)) @ bags).astype(np.float32).tocsr()
-
-
-def _words(texts: tuple[str | None, str | None, str | None]) -> Iterable[str]:
-    """Each once. A brand and a category are words of their own, also where they are numbers."""
-    title, brand, category = texts
-    found = dict.fromkeys(re.findall(r"\w+", (title or "").lower()))
-    found |= dict.fromkeys(f"brand {word}" for word in [brand] if word)
-    path = [part.strip() for part in (category or "").split(">")]
-    found |= dict.fromkeys(f"category {part}" for part in path if part)
     return found

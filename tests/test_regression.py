@@ -1,0 +1,62 @@
+"""What goes with an item, by one linear map: as solving for each target by itself would have it."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from logirec import regression
+from logirec.baselines.rows import co_purchases
+from logirec.regression import STRENGTH, both_ways
+
+
+def dense_features(dataset):
+    """Bought and itself, sold, viewed, words: the same in numpy, with nothing left out."""
+    bought = co_purchases(dataset).toarray()
+    views = np.zeros_like(bought)
+    links = dataset.graph().links[regression.Relation.CO_VIEW]
+    views[links.source, links.target] = views[links.target, links.source] = 1
+    parts = []
+    for table, weight in ((bought + np.eye(len(bought)), 1.0), (bought.T, 1.0), (views, 0.5)):
+        parts.append(weight * table / np.sqrt(np.maximum(table.sum(1, keepdims=True), 1)))
+    return np.concatenate([*parts, 0.5 * regression.bags(dataset).toarray()], axis=1).astype(np.float64)
+
+
+def alone(features, target, without):
+    """Ridge regression of one column on all others but those `without`."""
+    used = np.delete(features, without, axis=1)
+    weights = np.linalg.solve(used.T @ used + STRENGTH * np.eye(used.shape[1]), used.T @ features[:, target])
+    return used @ weights
+
+
+@pytest.mark.parametrize("most", [12_000, 700])
+def test_it_is_what_solving_for_each_target_by_itself_gives(leak_free, monkeypatch, most):
+    monkeypatch.setattr(regression, "MOST", most)
+    items, every = leak_free.items, dense_features(leak_free)
+    counts = (every != 0).sum(0) - 1
+    kept = np.sort(np.argsort(-counts, kind="stable")[:most])
+    dropped = np.setdiff1d(np.arange(every.shape[1]), kept[counts[kept] > 0])
+    assert (most == 700) == bool((counts[dropped] > 0).any())
+    forward, backward = both_ways(leak_free)
+    for found, block in ((forward, 0), (backward, 1)):
+        some = found.targets[:: max(1, len(found.targets) // 12)]
+        if found.backward:
+            asked = sparse.csr_array((np.ones(len(some), np.float32), (np.arange(len(some)), some)), (len(some), items))
+            scores = found.largest(asked, items).toarray()
+        else:
+            scores = found.largest(sparse.eye_array(items, format="csr", dtype=np.float32), items).toarray()[:, some].T
+        for row, target in zip(scores, some, strict=True):
+            named = [target, items + target, 2 * items + target]
+            expected = alone(every, block * items + target, np.union1d(named, dropped))
+            np.testing.assert_allclose(row, np.maximum(expected, 0), rtol=1e-3, atol=1e-5)
+
+
+def test_no_pair_is_predicted_from_itself(leak_free):
+    for found in both_ways(leak_free):
+        place = {int(column): at for at, column in enumerate(kept_columns(leak_free))}
+        for at, target in enumerate(found.targets):
+            named = [place[c] for c in range(target, 3 * leak_free.items, leak_free.items) if c in place]
+            np.testing.assert_allclose(found.weights[named, at], 0, atol=1e-5)
+
+
+def kept_columns(dataset):
+    return np.flatnonzero((dense_features(dataset) != 0).sum(0) > 1)
