@@ -60,7 +60,7 @@ def test_tables_know_the_training_links_alone(leak_free):
 
 
 def test_two_steps_lead_past_what_is_viewed_and_past_shared_neighbours(leak_free):
-    _, _, _, past_views, shared, bought, sold, viewed = (t.toarray() for t in _tables(leak_free, {}, "cpu")["low"])
+    _, _, past_views, shared, _, _, bought, sold, viewed = (t.toarray() for t in _tables(leak_free, {}, "cpu")["low"])
     linked = np.maximum(bought, sold)
     for found, expected in (
         (past_views, viewed / np.maximum(viewed.sum(1, keepdims=True), 1) @ bought),

@@ -1,11 +1,11 @@
 """Dataset and trained model -> the evidence that is added to the model's scores.
 
-Eight tables say something of a pair of items: how likely links, views and words of the one have it that it is bought
-with the other, and those of the other that it is bought with the one (regression), what items like it are bought with
-(row cosine), what those viewed with it are bought with, how many neighbours the two share, and whether the pair is
-linked, linked the other way, or viewed together. Of orders there are two: how well an item predicts another (EASE), and
-row cosine. One more is what other models think of it, where there are any. Each is seen through a few curves. How much
-each counts is learnt on validation, for single items and for sets apart:
+Nine tables say something of a pair of items: how likely links, views and words of the one have it that it is bought
+with the other, and those of the other that it is bought with the one (regression), how well what one is bought with
+predicts the other (EASE), what items like it are bought with (row cosine), what those viewed with it are bought with,
+how many neighbours the two share, and whether the pair is linked, linked the other way, or viewed together. Of orders
+there are two, EASE and row cosine. One more is what other models think of it, where there are any. Each is seen through
+a few curves. How much each counts is learnt on validation, for single items and for sets apart:
 
     amounts[m, j]  =  sum over tables t and curves c of  weight[t, c] * c(t[m, j])
 """
@@ -40,6 +40,7 @@ STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on 
 STEPS, RIDGE = 60, 1e-3
 SIZES = (1, 2, 3, 4, 8, 16)  # of baskets, up to each
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
+USUAL_SCALE = float(np.log(0.3))  # of the model's own scores, as a logarithm
 LEAST_SCALE = 0.05  # of the model's own scores, however little they say: amounts are given beside them
 FAR = -1e9  # the score of what cannot be shown: nothing else comes near, and it has a slope
 
@@ -111,19 +112,18 @@ def gathered(
 
 def _tables(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> dict[Kind, list[Any]]:
     """(N, N) sparse, with numbers around 1. Where sets run against the links, theirs are of the links reversed."""
+    regression = _regression(dataset, asked, device)
     cosine = row_cosine.RowCosine(power=4.0).fit(dataset)
-    if dataset.baskets() is not None:
-        made: list[Any] = [_regression(dataset, asked, device).low, cosine.low]
-        both = [_pruned(one.largest, dataset.items) for one in made]
-        return {"low": both, "high": both}
-    low = _of_links(dataset, cosine.low, reverse=False, device=device)
+    low = _of_kind(dataset, [regression.low, cosine.low], False, device)
     if not dataset.sets_run_backwards:
         return {"low": low, "high": low}
-    return {"low": low, "high": _of_links(dataset, cosine.high, reverse=True, device=device)}
+    return {"low": low, "high": _of_kind(dataset, [regression.high, cosine.high], True, device)}
 
 
 def _regression(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
-    """How far to trust a count of orders depends on the shop, and validation says it."""
+    """Links are much alike; how far to trust a count of orders depends on the shop, and validation says it."""
+    if dataset.baskets() is None:
+        return ease.Ease(beside=0.5, device=device).fit(dataset)
     best, found = None, -1.0
     for strength in STRENGTHS:
         made = ease.Ease(strength, device=device).fit(dataset)
@@ -134,15 +134,17 @@ def _regression(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) 
     return best
 
 
-def _of_links(dataset: Dataset, cosine: Any, reverse: bool, device: str) -> list[Any]:
-    items = dataset.items
-    views = matrix(dataset.graph().links[Relation.CO_VIEW], items).astype(np.float32)
+def _of_kind(dataset: Dataset, learnt: list[Any], reverse: bool, device: str) -> list[Any]:
+    tables = [_pruned(one.largest, dataset.items) for one in learnt]
+    if dataset.baskets() is not None:  # orders have told how often, which is more than whether
+        return tables
+    views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items).astype(np.float32)
     viewed, bought, sold = _either(views), co_purchases(dataset, reverse), co_purchases(dataset, not reverse)
     linked = _either(bought)
     neighbours = scaled(linked, 1.0)  # a neighbour of many says less
-    learnt = [one.largest for one in (*both_ways(dataset, reverse, device), cosine)]
-    steps = [partial(_through, scaled(viewed, 1.0), bought), partial(_through, linked, neighbours)]
-    return [*(_pruned(largest, items) for largest in (*learnt, *steps)), bought, sold, viewed]
+    steps: list[Any] = [partial(_through, scaled(viewed, 1.0), bought), partial(_through, linked, neighbours)]
+    predicted = [one.largest for one in both_ways(dataset, reverse, device)]
+    return [*(_pruned(one, dataset.items) for one in (*predicted, *steps)), *tables, bought, sold, viewed]
 
 
 def _either(links: Any) -> Any:
@@ -354,8 +356,7 @@ def _fitted(seen: _Scored, rest: _Rest, answers: _Scored, sizes: Tensor, model: 
     Baskets of different sizes are sure to different degrees, which changes no ranking: each size has its own.
     """
     group = torch.bucketize(sizes, torch.tensor(SIZES))
-    # Of the model's own scores, as a logarithm.
-    scale = torch.tensor(float(np.log(0.3)), requires_grad=True) if model else torch.tensor(-torch.inf)
+    scale = torch.tensor(USUAL_SCALE, requires_grad=True) if model else torch.tensor(-torch.inf)
     weights = torch.zeros(seen.features.shape[1], requires_grad=True)
     sure = torch.zeros(len(SIZES) + 1, requires_grad=True)
     solver = torch.optim.LBFGS(
@@ -368,7 +369,8 @@ def _fitted(seen: _Scored, rest: _Rest, answers: _Scored, sizes: Tensor, model: 
         given = LEAST_SCALE + scale.exp(), weights, (sure - sure[group].mean()).exp()[group]
         everything = _log_sum(given[0] * rest.own * given[2][:, None] + rest.many, seen.at(*given), seen.owners)
         wanted = _log_sum(nothing, answers.at(*given), answers.owners)
-        value = (everything - wanted).mean() + RIDGE * (weights.square().sum() + sure.square().sum())
+        far = (scale - USUAL_SCALE).square() if model else 0  # else a model that knows nothing may run away with it
+        value = (everything - wanted).mean() + RIDGE * (weights.square().sum() + sure.square().sum() + far)
         value.backward()  # type: ignore[no-untyped-call]
         return value
 

@@ -25,8 +25,8 @@ from logirec.relation import Relation
 from logirec.words import bags
 
 STRENGTH = 5.0
-BESIDE = np.float32(0.5)  # how much views and words count
-MOST = 12_000  # columns, and targets: a dense inverse of 0.6 GB. Of more, those that occur most
+# A dense inverse of 1.6 GB, and weights of 1 GB each way. Of more, those that occur most.
+MOST_COLUMNS, MOST_TARGETS = 20_000, 12_000
 
 
 @dataclass(frozen=True)
@@ -67,19 +67,20 @@ def both_ways(dataset: Dataset, reverse: bool = False, device: str = "cpu") -> t
     bought, sold = (co_purchases(dataset, way) for way in (reverse, not reverse))
     views = matrix(dataset.graph().links[Relation.CO_VIEW], items).astype(np.float32)
     viewed = ((views + views.T) > 0).astype(np.float32)
-    blocks = [scaled(with_itself(bought), 0.5), scaled(sold, 0.5), BESIDE * scaled(viewed, 0.5)]
-    known = sparse.hstack([*blocks, BESIDE * bags(dataset)], format="csc")
-    kept = _most(np.diff(known.indptr) - 1, MOST)  # what one item alone has says nothing of others
+    blocks = [scaled(table, 0.5) for table in (with_itself(bought), sold, viewed)]  # rows of length 1, as bags are
+    known = sparse.hstack([*blocks, bags(dataset)], format="csc")
+    kept = _most(np.diff(known.indptr) - 1, MOST_COLUMNS)  # what one item alone has says nothing of others
     place = np.full(known.shape[1], -1)
     place[kept] = np.arange(len(kept))
     features = known[:, kept].tocsr()
     gram = torch.from_numpy((features.T @ features).toarray()).to(device)
     gram.diagonal().add_(STRENGTH)
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
+    gram = torch.linalg.cholesky(gram)  # under the same name: the first is not needed any more, and large
+    inverse = torch.cholesky_inverse(gram)
     del gram
     found = []
     for at, linked in enumerate((bought, sold)):
-        targets = _most(np.bincount(linked.indices, minlength=items), MOST)
+        targets = _most(np.bincount(linked.indices, minlength=items), MOST_TARGETS)
         named = torch.from_numpy(np.stack([place[block * items + targets] for block in range(len(blocks))])).to(device)
         weights = _fitted(inverse, features, blocks[at].tocsc()[:, targets], named[at])
         found.append((targets, _without(weights, inverse, named)))
