@@ -2,7 +2,8 @@
 
     .venv/bin/python benchmarks/ablation.py --work /tmp/leaderboard
 
-Needs the prepared datasets of benchmarks/leaderboard.py in WORK, and its results there for the best baseline. What is
+Needs the prepared datasets of benchmarks/leaderboard.py in WORK, and its results there: for the best baseline, and for
+the two presets themselves, which are rows here too. What is
 finished (WORK/NAME.ablation) is not made again, so that several of these may share the work: `--only` names some of it.
 The test queries are those of the leaderboard, so that all is paired by query.
 """
@@ -50,6 +51,7 @@ WITHOUT: dict[str, dict[str, dict[str, object]]] = {
     "plain links as queries": {"training": {"link_batch": 0}},
     "averaged weights": {"training": {"average": 0.0}},
 }
+ON_THE_LEADERBOARD = {"best": "logirec-best", "the other three models (`default`)": "logirec-default"}
 RECIPES: dict[str, Recipe] = {name: recipe("best", "hybrid", seed) for name, seed in BEST.items()}
 RECIPES |= {name: recipe("best", "hybrid", 0, changes) for name, changes in WITHOUT.items()}
 
@@ -80,18 +82,18 @@ def run(work: Path, name: str, row: str, number: int, device: str) -> None:
     folder = work / f"{name}.ablation"
     folder.mkdir(exist_ok=True)
     kept, out = folder / f"{number}.npz", folder / f"model-{number}"
-    if kept.exists():
+    if row in ON_THE_LEADERBOARD or kept.exists():
         return
     dataset, progress = Dataset.load(work / name), for_terminal(quiet=False)
-    metrics = train(dataset, out, RECIPES[row], RunOptions(device, force=True), progress)
+    train(dataset, out, RECIPES[row], RunOptions(device, force=True), progress)
     scores = Scorer(TrainedModel.load(out, choose_device(device)).model).scores
-    values: dict[str, Any] = {"seconds": metrics["seconds"]}
+    values: dict[str, np.ndarray] = {}
     for kind in KINDS:
         asked = questions(dataset, "test", kind, TEST_QUERIES)
         found = per_query(standings(scores, asked, dataset.items).filtered, asked.queries.answers)
         values |= {f"{kind}.{metric}": found[metric].astype(np.float32) for metric in METRICS}
     aside = kept.with_suffix(".part.npz")
-    np.savez_compressed(aside, **values)
+    np.savez_compressed(aside, **values)  # type: ignore[arg-type]
     aside.replace(kept)
 
 
@@ -100,8 +102,8 @@ def run(work: Path, name: str, row: str, number: int, device: str) -> None:
 
 def figures(work: Path, name: str) -> dict[str, Any] | None:
     """row -> kind.metric -> figures; the three seeds of `best` together, with what they are compared with."""
-    there = {row: work / f"{name}.ablation" / f"{number}.npz" for number, row in enumerate(RECIPES)}
-    loaded = {row: dict(np.load(path)) for row, path in there.items() if path.exists()}
+    loaded = {row: _loaded(work, name, row, number) for number, row in enumerate(RECIPES)}
+    loaded = {row: values for row, values in loaded.items() if values is not None}
     if not loaded:
         return None
     found: dict[str, Any] = {row: _means(values) for row, values in loaded.items()}
@@ -120,6 +122,17 @@ def figures(work: Path, name: str) -> dict[str, Any] | None:
             "interval": list(intervals({"": mean - rival})[""]),
         }
     return found
+
+
+def _loaded(work: Path, name: str, row: str, number: int) -> dict[str, np.ndarray] | None:
+    """kind.metric -> by query."""
+    ours = ON_THE_LEADERBOARD.get(row)
+    path = work / f"{name}.compare" / f"{ours}.npz" if ours else work / f"{name}.ablation" / f"{number}.npz"
+    if not path.exists():
+        return None
+    found = np.load(path)
+    between = ".filtered." if ours else "."
+    return {f"{kind}.{metric}": found[f"{kind}{between}{metric}"] for kind in KINDS for metric in METRICS}
 
 
 def _means(values: dict[str, np.ndarray]) -> dict[str, float]:
