@@ -244,32 +244,35 @@ class _Weighing:
     def best(self, tables: list[np.ndarray], of_new: list[np.ndarray]) -> tuple[Choice, np.ndarray]:
         """The form that ranks best what it was not fitted to, fitted to all; nothing where the model is best alone."""
         alone = self._mrr(None, self.asked)
-        choice, amounts = Choice("none", alone, alone), np.zeros_like(tables[0])
+        choice, chosen = Choice("none", alone, alone), None
         if len(self.asked.queries) < 2:
-            return choice, amounts
+            return choice, np.zeros_like(tables[0])
         halves = [_take(self.asked, np.arange(first, len(self.asked.queries), 2)) for first in (0, 1)]
 
         def attempt(name: str, form: Form, tables: list[np.ndarray]) -> None:
-            nonlocal choice, amounts
-            columns = [curve(table).astype(np.float32) for table in tables for curve in form.curves]
-            fit: Callable[[Questions], np.ndarray] = partial(self._amounts, columns, form.model)
+            nonlocal choice, chosen
+            fit = partial(self._fit, form, tables)
             fitted = [fit(half) for half in halves]
             found = float(np.mean([self._mrr(fitted[at], halves[1 - at]) for at in (0, 1)]))
             if found > WORTH_IT * choice.valid_mrr:
-                choice, amounts = Choice(name, found, alone), fit(self.asked)
+                choice, chosen = Choice(name, found, alone), fit
 
         for name, form in FORMS.items():
             attempt(name, form, tables)
         if of_new:
             name = choice.form if choice.form in FORMS else next(iter(FORMS))
             attempt(f"{name}, new items too", FORMS[name], tables + of_new)
-        return choice, amounts
+        return choice, np.zeros_like(tables[0]) if chosen is None else chosen(self.asked)
 
     def _mrr(self, amounts: np.ndarray | None, asked: Questions) -> float:
         evidence = None if amounts is None else self.place.evidence(np.stack([amounts, amounts]))
         if evidence is not None:
             evidence = evidence.to(self.model.raw_items.device)
         return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items)
+
+    def _fit(self, form: Form, tables: list[np.ndarray], asked: Questions) -> np.ndarray:
+        columns = [curve(table).astype(np.float32) for table in tables for curve in form.curves]
+        return self._amounts(columns, form.model, asked)
 
     def _amounts(self, columns: list[np.ndarray], model: bool, asked: Questions) -> np.ndarray:
         weights = self._weights(columns, model, asked).numpy()
