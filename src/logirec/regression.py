@@ -40,16 +40,18 @@ class Predicted:
 
     def largest(self, baskets: Any, most: int) -> Any:
         """(B, N) sparse: the largest scores of each basket, none below zero."""
-        items = self.features.shape[0]
+        items, rows = self.features.shape[0], np.arange(baskets.shape[0])
         if self.backward:
-            found = self._product(self.features, self.weights @ self._dense(baskets.tocsc()[:, self.targets]).T).T
+            asked = baskets.tocsc()[:, self.targets].tocsr()
+            rows = np.flatnonzero(np.diff(asked.indptr))  # of a large catalogue few can be asked about
+            found = self._product(self.features, self.weights @ self._dense(asked[rows]).T).T
             places = torch.arange(items)
         else:
             found, places = self._product(baskets @ self.features, self.weights), torch.from_numpy(self.targets)
         values, best = found.clamp(min=0).topk(min(most, len(places)), dim=1)
-        starts = np.arange(len(values) + 1) * values.shape[1]
         columns = places[best.cpu()].numpy().ravel()
-        return sparse.csr_array((values.cpu().numpy().ravel(), columns, starts), (len(values), items))
+        owners = np.repeat(rows, values.shape[1])
+        return sparse.csr_array((values.cpu().numpy().ravel(), (owners, columns)), (baskets.shape[0], items))
 
     def _dense(self, table: Any) -> Tensor:
         return torch.from_numpy(table.toarray()).to(self.weights.device)
