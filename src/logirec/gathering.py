@@ -38,6 +38,7 @@ TILE = 1 << 24  # numbers held at once
 BINS = 256  # the scores of what has no evidence are counted in so many steps
 STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
 STEPS, RIDGE = 60, 1e-3
+CLOSE_ENOUGH = 1e-6  # less than this does not change a ranking, and takes a quarter longer
 SIZES = (1, 2, 3, 4, 8, 16)  # of baskets, up to each
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
 USUAL_SCALE = float(np.log(0.3))  # of the model's own scores, as a logarithm
@@ -362,8 +363,9 @@ def _fitted(seen: _Scored, rest: _Rest, answers: _Scored, sizes: Tensor, model: 
     scale = torch.tensor(USUAL_SCALE, requires_grad=True) if model else torch.tensor(-torch.inf)
     weights = torch.zeros(seen.features.shape[1], requires_grad=True)
     sure = torch.zeros(len(SIZES) + 1, requires_grad=True)
+    parameters = [weights, sure, *([scale] if model else [])]
     solver = torch.optim.LBFGS(
-        [weights, sure, *([scale] if model else [])], max_iter=STEPS, line_search_fn="strong_wolfe"
+        parameters, max_iter=STEPS, tolerance_change=CLOSE_ENOUGH, line_search_fn="strong_wolfe"
     )
     nothing = torch.full((len(rest.own), 1), FAR)
 
