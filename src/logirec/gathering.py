@@ -364,9 +364,7 @@ def _fitted(seen: _Scored, rest: _Rest, answers: _Scored, sizes: Tensor, model: 
     weights = torch.zeros(seen.features.shape[1], requires_grad=True)
     sure = torch.zeros(len(SIZES) + 1, requires_grad=True)
     parameters = [weights, sure, *([scale] if model else [])]
-    solver = torch.optim.LBFGS(
-        parameters, max_iter=STEPS, tolerance_change=CLOSE_ENOUGH, line_search_fn="strong_wolfe"
-    )
+    solver = torch.optim.LBFGS(parameters, max_iter=STEPS, tolerance_change=CLOSE_ENOUGH, line_search_fn="strong_wolfe")
     nothing = torch.full((len(rest.own), 1), FAR)
 
     def loss() -> Tensor:
