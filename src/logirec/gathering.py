@@ -21,7 +21,7 @@ from torch import Tensor
 
 from logirec.baselines import ease, row_cosine
 from logirec.baselines.base import members
-from logirec.baselines.rows import co_purchases, scaled, strongest
+from logirec.baselines.rows import co_purchases, either_way, scaled, strongest
 from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
 from logirec.data.query_sets import KINDS, Kind, Ragged
@@ -140,17 +140,12 @@ def _of_kind(dataset: Dataset, learnt: list[Any], reverse: bool, device: str) ->
     if dataset.baskets() is not None:  # orders have told how often, which is more than whether
         return tables
     views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items).astype(np.float32)
-    viewed, bought, sold = _either(views), co_purchases(dataset, reverse), co_purchases(dataset, not reverse)
-    linked = _either(bought)
+    viewed, bought, sold = either_way(views), co_purchases(dataset, reverse), co_purchases(dataset, not reverse)
+    linked = either_way(bought)
     neighbours = scaled(linked, 1.0)  # a neighbour of many says less
     steps: list[Any] = [partial(_through, scaled(viewed, 1.0), bought), partial(_through, linked, neighbours)]
     predicted = [one.largest for one in both_ways(dataset, reverse, device)]
     return [*(_pruned(one, dataset.items) for one in (*predicted, *steps)), *tables, bought, sold, viewed]
-
-
-def _either(links: Any) -> Any:
-    """Linked one way or the other."""
-    return ((links + links.T) > 0).astype(np.float32).tocsr()
 
 
 def _through(first: Any, second: Any, items: Any, most: int) -> Any:

@@ -18,7 +18,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from logirec.baselines.rows import co_purchases, scaled, with_itself
+from logirec.baselines.rows import co_purchases, either_way, scaled, with_itself
 from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
 from logirec.relation import Relation
@@ -68,8 +68,9 @@ def both_ways(dataset: Dataset, reverse: bool = False, device: str = "cpu") -> t
     items = dataset.items
     bought, sold = (co_purchases(dataset, way) for way in (reverse, not reverse))
     views = matrix(dataset.graph().links[Relation.CO_VIEW], items).astype(np.float32)
-    viewed = ((views + views.T) > 0).astype(np.float32)
-    blocks = [scaled(table, 0.5) for table in (with_itself(bought), sold, viewed)]  # rows of length 1, as bags are
+    blocks = [
+        scaled(table, 0.5) for table in (with_itself(bought), sold, either_way(views))
+    ]  # rows of length 1, as bags are
     known = sparse.hstack([*blocks, bags(dataset)], format="csc")
     kept = _most(np.diff(known.indptr) - 1, MOST_COLUMNS)  # what one item alone has says nothing of others
     place = np.full(known.shape[1], -1)

@@ -40,6 +40,11 @@ def with_itself(table: Any) -> Any:
     return (table + sparse.eye_array(table.shape[0], dtype=np.float32)).tocsr()
 
 
+def either_way(links: Any) -> Any:
+    """(N, N) sparse: 1 where two items are linked one way or the other."""
+    return ((links + links.T) > 0).astype(np.float32).tocsr()
+
+
 def scaled(table: Any, power: float) -> Any:
     """Rows divided by a power of their length: 0.5 makes rows of ones unit vectors."""
     lengths = np.maximum(table.sum(axis=1), 1).astype(np.float32)
