@@ -20,7 +20,7 @@ from logirec.data.query_sets import Ragged
 from logirec.evaluation.evaluate import mean_mrr, questions
 from logirec.evaluation.ranks import Scores
 from logirec.index.exact import ExactIndex
-from logirec.model.reasoning import Meeting, Operand, bought_for, embed_queries, padded
+from logirec.model.reasoning import Meeting, Operand, embed_queries, looked_up
 from logirec.query import Query, all_of, complement, substitute
 from logirec.recommender.answers import Request
 from logirec.recommender.recommender import Recommender
@@ -76,7 +76,7 @@ def _scores(recommender: Recommender, negated: bool) -> Scores:
             asked.append((Operand(Relation.CO_PURCHASE, (row,)), *unlike))
         support = None
         if model.evidence is not None:
-            support = model.evidence.of(*padded([bought_for(one) for one in asked], model.raw_items.device))
+            support = model.evidence.of(*looked_up(asked, model.raw_items.device))
         return index.scores(embed_queries(model, asked), Relation.CO_PURCHASE, support)
 
     return scores

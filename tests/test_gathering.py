@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
 from logirec import gathering
 from logirec.baselines.ease import Ease
 from logirec.config import recipe
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
-from logirec.gathering import _counted, _fitted, _log_sum, _Places, _Scored, _tables, _Weighing, gathered
+from logirec.gathering import gathered, tables_of
 from logirec.index.scorer import Scorer
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
+from logirec.usual import USUAL
+from logirec.weighing import CURVES
 from tests.baselines.worlds import ragged_of
 
 
@@ -53,18 +54,20 @@ def test_tables_know_the_training_links_alone(leak_free):
         for one, other in zip(*leak_free.graph(stage).links[Relation.CO_PURCHASE][:2], strict=True)
     } - set(zip(*leak_free.graph().links[Relation.CO_PURCHASE][:2], strict=True))
     assert held_out
-    linked, reverse, viewed = (table.toarray() for table in _tables(leak_free, {}, "cpu")["low"][-3:])
+    tables = tables_of(leak_free, {}, "cpu")["low"]
+    linked, reverse, viewed = (tables[name].toarray() for name in ("bought", "sold", "viewed"))
     assert not any(linked[pair] or reverse[pair[::-1]] for pair in held_out)
     assert np.array_equal(linked, reverse.T)
     assert np.array_equal(viewed, viewed.T)
 
 
 def test_two_steps_lead_past_what_is_viewed_and_past_shared_neighbours(leak_free):
-    _, _, past_views, shared, _, _, bought, sold, viewed = (t.toarray() for t in _tables(leak_free, {}, "cpu")["low"])
+    tables = {name: table.toarray() for name, table in tables_of(leak_free, {}, "cpu")["low"].items()}
+    bought, sold, viewed = (tables[name] for name in ("bought", "sold", "viewed"))
     linked = np.maximum(bought, sold)
     for found, expected in (
-        (past_views, viewed / np.maximum(viewed.sum(1, keepdims=True), 1) @ bought),
-        (shared, linked @ (linked / np.maximum(linked.sum(1, keepdims=True), 1))),
+        (tables["past views"], viewed / np.maximum(viewed.sum(1, keepdims=True), 1) @ bought),
+        (tables["shared neighbours"], linked @ (linked / np.maximum(linked.sum(1, keepdims=True), 1))),
     ):
         np.fill_diagonal(expected, 0)
         best = expected.max(1)
@@ -73,30 +76,39 @@ def test_two_steps_lead_past_what_is_viewed_and_past_shared_neighbours(leak_free
 
 def test_where_sets_run_backwards_they_have_tables_of_their_own(leak_free, monkeypatch):
     monkeypatch.setattr(type(leak_free), "sets_run_backwards", True)
-    tables = _tables(leak_free, {}, "cpu")
-    assert np.array_equal(tables["low"][-3].toarray(), tables["high"][-2].toarray())
-    assert not np.array_equal(tables["low"][0].toarray(), tables["high"][0].toarray())
+    low, high = (tables_of(leak_free, {}, "cpu")[kind] for kind in KINDS)
+    assert np.array_equal(low["bought"].toarray(), high["sold"].toarray())
+    assert not np.array_equal(low["regression"].toarray(), high["regression"].toarray())
 
 
 def test_orders_are_trusted_as_far_as_validation_says(baskets, monkeypatch):
     asked, tried = valid(baskets), {}
     for strength in (0.3, 300.0):
-        fitted = Ease(strength).fit(baskets)
+        fitted = Ease(strength, words=gathering.WORDS).fit(baskets)
         tried[strength] = np.prod([mean_mrr(fitted.scores, asked[kind], baskets.items) for kind in KINDS])
     monkeypatch.setattr(gathering, "STRENGTHS", tuple(tried))
     assert gathering._regression(baskets, asked, "cpu").regularization == max(tried, key=tried.get)
 
 
 def test_what_speaks_against_a_pair_counts_in_orders_alone(leak_free, baskets):
-    assert (_tables(leak_free, {}, "cpu")["low"][0].data >= 0).all()
-    regression = _tables(baskets, {}, "cpu")["low"][0]
+    assert all((table.data >= 0).all() for table in tables_of(leak_free, {}, "cpu")["low"].values())
+    regression = tables_of(baskets, {}, "cpu")["low"][gathering.ORDERS]
     assert (regression.data < 0).any()
-    whole = Ease(gathering.STRENGTHS[0]).fit(baskets).low.weights.numpy()
+    whole = Ease(gathering.STRENGTHS[0], words=gathering.WORDS).fit(baskets).low.weights.numpy()
     kept = regression.toarray()
     assert np.array_equal(np.sign(kept)[kept != 0], np.sign(whole)[kept != 0])
     for row, sizes in zip(kept, np.abs(whole), strict=True):
         assert sizes[row != 0].min(initial=np.inf) >= sizes[row == 0].max(initial=0)
-    assert all(np.isfinite(curve(np.array([-3.0, 0.0, 2.0]))).all() for curve in gathering._LOGARITHMS)
+
+
+def test_what_is_viewed_with_an_item_is_marked(leak_free):
+    """A query that asks for no substitutes hears no evidence for them, and what it was weighed by is what it is."""
+    views, evidence = leak_free.graph().links[Relation.CO_VIEW], gathered(model_of(leak_free), leak_free, {})[0]
+    owners = np.repeat(np.arange(leak_free.items), np.diff(evidence.starts.numpy()))
+    known = set(zip(views.source.tolist(), views.target.tolist(), strict=True))
+    pairs = zip(owners.tolist(), evidence.targets.tolist(), strict=True)
+    assert [pair in known for pair in pairs] == evidence.viewed.tolist()
+    assert evidence.viewed.any()
 
 
 def test_raw_ranking_puts_what_is_known_last(leak_free):
@@ -114,66 +126,25 @@ def test_raw_ranking_puts_what_is_known_last(leak_free):
     assert first["raw"] < 0.1 * len(best)
 
 
-def test_places_hold_every_table(leak_free):
-    tables = _tables(leak_free, {}, "cpu")["low"]
-    place = _Places(tables)
-    assert (np.diff(place.keys) > 0).all()
-    for table in tables:
-        made = sparse.csr_array((place.values(table), place.targets, place.starts), table.shape)
-        np.testing.assert_allclose(made.toarray(), table.toarray(), rtol=1e-6)
-    baskets = ragged_of([[3], [5, 9, 12], [5, 5]])
-    columns = [place.values(table) for table in tables[:2]]
-    owners, rows, sums = place.sums(baskets, columns)
-    for at, members in enumerate(([3], [5, 9, 12], [5])):
-        for column, table in enumerate(tables[:2]):
-            expected = table.toarray()[members].sum(0)
-            found = np.zeros(leak_free.items)
-            found[rows[owners == at]] = sums[owners == at, column]
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+def test_usual_weights_are_for_usual_tables(leak_free, baskets):
+    """A table that has none would leave all of them out, and a shop with few queries to itself."""
+    models = [model_of(leak_free)]
+    for kind in KINDS:
+        tables = tables_of(leak_free, {}, "cpu", models)[kind]
+        assert tables.keys() == USUAL[kind].keys()
+        assert gathering._usual(kind, tables).shape == (len(tables), len(CURVES))
+        assert gathering._usual(kind, tables_of(baskets, {}, "cpu")[kind]) is None
 
 
-def test_weights_find_what_tells_answers_from_others():
-    draws = torch.Generator().manual_seed(0)
-    queries, each = 60, 8
-    owners = torch.arange(queries).repeat_interleave(each)
-    answer = torch.arange(queries * each) % each == 0
-    telling = answer.float() + 0.3 * torch.randn(len(owners), generator=draws)
-    nothing = torch.randn(len(owners), generator=draws)
-    seen = _Scored(owners, torch.randn(len(owners), generator=draws), torch.stack([telling, nothing], dim=1))
-    rest = _counted(torch.randn(queries, 20, generator=draws))
-    for model in (True, False):
-        weights = _fitted(seen, rest, seen.where(answer), torch.ones(queries, dtype=torch.int64), model)
-        assert weights[0] > 1
-        assert abs(weights[1]) < 0.2 * weights[0]
-
-
-def test_what_is_counted_together_weighs_what_it_weighs_one_by_one():
-    draws = torch.Generator().manual_seed(0)
-    scores = 5 * torch.randn(4, 3000, generator=draws)
-    scores[1] = 2.5
-    scores[2, 1:] = gathering.FAR
-    scores[3] = gathering.FAR
-    rest, nobody = _counted(scores), torch.empty(0, dtype=torch.int64)
-    for scale in (0.05, 0.3, 1.0, 3.0):
-        found = _log_sum(scale * rest.own + rest.many, torch.empty(0), nobody)
-        assert torch.allclose(found[:3], (scale * scores[:3]).logsumexp(1), atol=3e-3)
-        assert found[3] < 0.9 * gathering.FAR
-
-
-def test_evidence_that_says_nothing_is_not_kept(leak_free):
-    place = _Places(_tables(leak_free, {}, "cpu")["low"])
-    weighing = _Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
-    choice, amounts = weighing.best([np.zeros(len(place.targets), np.float32)], [])
-    assert choice.form == "none"
-    assert choice.valid_mrr == choice.alone
-    assert not amounts.any()
-
-
-def test_a_search_that_goes_astray_says_nothing(monkeypatch):
-    one = torch.zeros(1, dtype=torch.int64)
-    seen = _Scored(one, torch.tensor([1.0]), torch.tensor([[torch.nan]]))
-    monkeypatch.setattr(gathering, "STEPS", 2)
-    assert _fitted(seen, _counted(torch.zeros(1, 3)), seen, one, True).tolist() == [0.0]
+def test_few_queries_stay_near_what_is_usual(leak_free):
+    asked = valid(leak_free, 4)
+    near, free = (gathered(model_of(leak_free), leak_free, asked, usual=usual)[0] for usual in (True, False))
+    test = {kind: questions(leak_free, "test", kind, 300) for kind in KINDS}
+    found = [
+        np.mean([mean_mrr(Scorer(model_of(leak_free), one).scores, test[kind], leak_free.items) for kind in KINDS])
+        for one in (near, free)
+    ]
+    assert found[0] > 1.02 * found[1]
 
 
 def test_opinions_are_the_mean_of_what_models_think(leak_free):

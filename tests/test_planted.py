@@ -82,7 +82,8 @@ def test_not_moves_substitutes_down(world):
         with_not = scorer.scores(rectangle(row[None]))[0]
         with torch.no_grad():
             (query,) = trained.model.ask([Asked(Shape.CO_PURCHASE, torch.from_numpy(row.astype(np.int64))[None])])
-            without = scorer.index.scores(query, Relation.CO_PURCHASE)[0]
+            support = trained.model.evidence.of(torch.from_numpy(row.astype(np.int64))[None])
+            without = scorer.index.scores(query, Relation.CO_PURCHASE, support)[0]
         places = [scores.argsort(descending=True).argsort()[substitutes] for scores in (with_not, without)]
         better += float(places[0].float().mean()) > float(places[1].float().mean())
         among_ten = [count + int((place < 10).sum()) for count, place in zip(among_ten, places, strict=True)]

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
 from logirec.baselines.base import Unsuited, members_last
 from logirec.baselines.ease import Ease
@@ -97,6 +98,16 @@ def test_ease_beside_learns_from_reversed_links_and_views():
             expected[at, views[basket[0]] > 0] = -np.inf  # known substitutes come last
     found = scores(Ease(regularization=1.0, beside=0.5), world)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_ease_takes_a_word_for_an_order_of_the_items_that_it_describes(monkeypatch):
+    world, words = order_world(), np.random.default_rng(0).random((ITEMS, 4)).astype(np.float32)
+    monkeypatch.setattr("logirec.baselines.ease.bags", lambda _: sparse.csr_array(words))
+    orders = rows_of(world)
+    stacked = np.vstack([orders / np.sqrt(orders.sum(1, keepdims=True)), 0.7 * words.T])
+    inverse = np.linalg.inv(stacked.T @ stacked + np.eye(ITEMS))
+    expected = basket_rows() @ (np.eye(ITEMS) - inverse / np.diag(inverse))
+    np.testing.assert_allclose(scores(Ease(1.0, words=0.7), world), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_ease_of_a_large_catalogue_keeps_the_items_that_occur_most(monkeypatch):

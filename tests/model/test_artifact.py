@@ -188,5 +188,5 @@ def test_another_schema_and_another_kind_are_refused(saved, tmp_path, monkeypatc
     with pytest.raises(ArtifactError, match="not a model folder"):
         TrainedModel.load(tmp_path)
     monkeypatch.setattr(artifact, "SCHEMA", 99)
-    with pytest.raises(ArtifactError, match="schema 5"):
+    with pytest.raises(ArtifactError, match="schema 6"):
         TrainedModel.load(saved)

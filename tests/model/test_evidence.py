@@ -11,12 +11,12 @@ from logirec.model.evidence import Evidence
 ITEMS = 12
 
 
-def evidence_of(table: torch.Tensor) -> Evidence:
-    """From dense amounts (2, N, N); a place is kept where either kind has something."""
+def evidence_of(table: torch.Tensor, viewed: torch.Tensor) -> Evidence:
+    """From dense amounts (2, N, N); a place is kept where either kind has something. `viewed`: (N, N)."""
     kept = (table != 0).any(0)
     owners, targets = kept.nonzero(as_tuple=True)
     starts = torch.cat([torch.zeros(1, dtype=torch.int64), kept.sum(1).cumsum(0)])
-    return Evidence(starts, targets.to(torch.int32), table[:, owners, targets])
+    return Evidence(starts, targets.to(torch.int32), table[:, owners, targets], viewed[owners, targets])
 
 
 def random_table(seed: int, share: float = 0.4) -> torch.Tensor:
@@ -31,8 +31,13 @@ def test_support_is_the_sum_over_the_members(baskets, seed):
     size = max(1, *map(len, baskets))
     members = torch.tensor([[*basket, *[0] * (size - len(basket))] for basket in baskets])
     present = torch.tensor([[at < len(basket) for at in range(size)] for basket in baskets])
-    support = evidence_of(table).of(members, present)
-    expected = torch.stack([table[int(len(b) > 1), sorted(b)].sum(0) if b else torch.zeros(ITEMS) for b in baskets])
+    draws = torch.Generator().manual_seed(seed)
+    viewed, unlike = torch.rand(ITEMS, ITEMS, generator=draws) < 0.5, torch.rand(members.shape, generator=draws) < 0.5
+    support = evidence_of(table, viewed).of(members, present, unlike)
+    expected = torch.zeros(len(baskets), ITEMS)
+    for row, basket in enumerate(baskets):
+        for item, apart in zip(members[row, : len(basket)].tolist(), unlike[row].tolist(), strict=False):
+            expected[row] += table[int(len(basket) > 1), item] * ~(viewed[item] & apart)
     everything = torch.arange(ITEMS).expand(len(baskets), -1)
     torch.testing.assert_close(support.at(everything), expected)
     torch.testing.assert_close(support.add_to(torch.ones(len(baskets), ITEMS)), 1 + expected)

@@ -2,7 +2,8 @@
 
 With G = X'X + regularization * I and P = G^-1, the map is B = I - P / diag(P): its diagonal is zero, so no item
 predicts itself. Rows are unit vectors here, so that long rows do not outweigh the rest. `beside` also learns from
-what an item is bought with the other way round and from what it is viewed with, at that weight.
+what an item is bought with the other way round and from what it is viewed with, at that weight; `words` from a row per
+word of their descriptions, which holds the items that it describes.
 """
 
 from dataclasses import dataclass
@@ -16,13 +17,16 @@ from torch import Tensor
 from logirec.baselines.base import LinkBaseline, Unsuited
 from logirec.baselines.rows import Rows, co_purchases, rows, scaled, with_itself
 from logirec.data.dataset import Dataset
+from logirec.words import bags
 
 MOST_ITEMS = 15_000  # a dense inverse: 1 GB at this size. Of a larger catalogue, the items that occur most
 
 
 class Ease(LinkBaseline):
-    def __init__(self, regularization: float = 3.0, beside: float = 0.0, device: str = "cpu") -> None:
-        self.regularization, self.beside, self.device = regularization, beside, device
+    def __init__(
+        self, regularization: float = 3.0, beside: float = 0.0, words: float = 0.0, device: str = "cpu"
+    ) -> None:
+        self.regularization, self.beside, self.words, self.device = regularization, beside, words, device
 
     def learn(self, dataset: Dataset, reverse: bool) -> "Learnt":
         known = rows(dataset, reverse)
@@ -35,6 +39,8 @@ class Ease(LinkBaseline):
             table = sparse.vstack([table, *(scaled(other, 0.5) * np.float32(self.beside) for other in around)])
         counts = np.bincount(table.indices, minlength=dataset.items)
         kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
+        if self.words:
+            table = sparse.vstack([table, bags(dataset).T * np.float32(self.words)])
         return Learnt(known, kept, self._solve(table.tocsc()[:, kept]), dataset.items)
 
     def _solve(self, table: Any) -> Tensor:

@@ -44,7 +44,8 @@ class Scorer:
             rows = torch.from_numpy(members[asked, :size]).to(device)
             present = torch.from_numpy(np.arange(size) < lengths[asked, None]).to(device)
             (query,) = self.model.ask([Asked(shape, rows, present)])
-            support = None if self.evidence is None else self.evidence.of(rows, present)
+            unlike = present & (shape == Shape.LOW)  # it asks for no substitutes
+            support = None if self.evidence is None else self.evidence.of(rows, present, unlike)
             scores = self.index.scores(query, shape.relation, support)
             if asked.all():
                 return scores

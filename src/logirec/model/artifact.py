@@ -35,7 +35,7 @@ from logirec.model.tensors import let_go, read_tensors, slices, write_tensors
 from logirec.relation import Relation
 from logirec.vocabulary import Vocabulary
 
-KIND, SCHEMA = "model", 5
+KIND, SCHEMA = "model", 6
 ITEMS, EVIDENCE = "items.sqlite", "evidence.safetensors"
 
 

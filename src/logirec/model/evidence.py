@@ -3,7 +3,8 @@
     score(j | basket)  =  the model's own  +  sum over members m of amounts[m, j]
 
 One sparse table, of a few hundred items a member: an item that no member has anything to do with has no evidence. The
-amounts differ between baskets of one item and of several, since a set calls for what all of it supports.
+amounts differ between baskets of one item and of several, since a set calls for what all of it supports. Where the
+substitutes of a member are not wanted, what it says for those that are known (viewed with it) does not count.
 """
 
 import torch
@@ -14,12 +15,19 @@ class Evidence(nn.Module):
     starts: Tensor  # (N + 1,)
     targets: Tensor  # (E,) ascending within a row
     amounts: Tensor  # (2, E) for one item alone, for each of several
+    viewed: Tensor  # (E,) whether the target is a known substitute of the row's item
 
-    def __init__(self, starts: Tensor, targets: Tensor, amounts: Tensor) -> None:
+    def __init__(self, starts: Tensor, targets: Tensor, amounts: Tensor, viewed: Tensor | None = None) -> None:
         super().__init__()
-        if len(starts) < 2 or int(starts[-1]) != len(targets) or amounts.shape != (2, len(targets)):
+        viewed = torch.zeros(len(targets), dtype=torch.bool) if viewed is None else viewed
+        if (
+            len(starts) < 2
+            or int(starts[-1]) != len(targets)
+            or amounts.shape != (2, len(targets))
+            or viewed.shape != targets.shape
+        ):
             raise ValueError("evidence that does not fit together")
-        for name, tensor in (("starts", starts), ("targets", targets), ("amounts", amounts)):
+        for name, tensor in (("starts", starts), ("targets", targets), ("amounts", amounts), ("viewed", viewed)):
             self.register_buffer(name, tensor, persistent=False)  # kept in a file of its own
         self.longest = int(starts.diff().max())
 
@@ -30,16 +38,17 @@ class Evidence(nn.Module):
     def tensors(self) -> dict[str, Tensor]:
         return dict(self.named_buffers())
 
-    def of(self, members: Tensor, present: Tensor | None = None) -> "Support":
-        """For baskets (B, M), of which places `present` (B, M) hold an item."""
-        return Support(self, members, torch.ones_like(members, dtype=torch.bool) if present is None else present)
+    def of(self, members: Tensor, present: Tensor | None = None, unlike: Tensor | None = None) -> "Support":
+        """For baskets (B, M), whose places `present` (B, M) hold an item; no substitutes of those `unlike` (B, M)."""
+        present = torch.ones_like(members, dtype=torch.bool) if present is None else present
+        return Support(self, members, present, torch.zeros_like(present) if unlike is None else unlike)
 
 
 class Support:
     """The evidence for a batch of baskets."""
 
-    def __init__(self, evidence: Evidence, members: Tensor, present: Tensor) -> None:
-        self.evidence, self.members, self.present = evidence, members, present
+    def __init__(self, evidence: Evidence, members: Tensor, present: Tensor, unlike: Tensor) -> None:
+        self.evidence, self.members, self.present, self.unlike = evidence, members, present, unlike
         self.several = (present.sum(1) > 1).long()  # (B,)
 
     def add_to(self, table: Tensor) -> Tensor:
@@ -62,6 +71,7 @@ class Support:
         there = place < lengths[:, :, None]
         place = (starts[:, :, None] + place).clamp(max=len(targets) - 1)
         there &= targets[place] == wanted
+        there &= ~(self.unlike[:, :, None] & self.evidence.viewed[place])
         return (self.evidence.amounts[self.several[:, None, None], place] * there).sum(1)
 
     def strongest(self, count: int) -> Tensor:
@@ -75,7 +85,7 @@ class Support:
         return found
 
     def some(self, baskets: Tensor) -> "Support":
-        return Support(self.evidence, self.members[baskets], self.present[baskets])
+        return Support(self.evidence, self.members[baskets], self.present[baskets], self.unlike[baskets])
 
     def _entries(self) -> tuple[Tensor, Tensor, Tensor]:
         """Owner, row and amount of all that the members have evidence for; a row may occur once for each member."""
@@ -86,4 +96,5 @@ class Support:
         owners = baskets.repeat_interleave(lengths)
         before = lengths.cumsum(0) - lengths
         at = torch.arange(len(owners), device=owners.device) + (starts - before).repeat_interleave(lengths)
-        return owners, self.evidence.targets[at].long(), self.evidence.amounts[self.several[owners], at]
+        counts = ~(self.unlike[baskets, places].repeat_interleave(lengths) & self.evidence.viewed[at])
+        return owners, self.evidence.targets[at].long(), self.evidence.amounts[self.several[owners], at] * counts

@@ -162,10 +162,18 @@ class Reasoning:
         return torch.tensor(rows, dtype=torch.int64, device=self.device)
 
 
-def bought_for(query: Meeting) -> tuple[int, ...]:
-    """The items whose complements are wanted: what evidence is looked up for."""
-    wanted = (o.rows for o in query if o.relation == BUY and not o.negated)
-    return tuple(sorted({row for rows in wanted for row in rows}))
+def looked_up(queries: Sequence[Meeting], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """What evidence is looked up for: items whose complements are wanted (B, M), which places hold one, and which of
+    them are items whose substitutes are not wanted."""
+    wanted = [sorted(_named(query, BUY, negated=False)) for query in queries]
+    apart = [_named(query, VIEW, negated=True) for query in queries]
+    unlike = [[int(row in out) for row in rows] for rows, out in zip(wanted, apart, strict=True)]
+    members, present = padded(wanted, device)
+    return members, present, padded(unlike, device)[0] > 0
+
+
+def _named(query: Meeting, relation: Relation, negated: bool) -> set[int]:
+    return {row for o in query if o.relation == relation and o.negated == negated for row in o.rows}
 
 
 def padded(lists: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ from logirec.memory import give_back_memory
 from logirec.model.artifact import TrainedModel
 from logirec.model.confidence import Curve, uncertainty
 from logirec.model.evidence import Support
-from logirec.model.reasoning import Meeting, Reasoning, bought_for, padded
+from logirec.model.reasoning import Meeting, Reasoning, looked_up, padded
 from logirec.model.tensors import let_go, slices
 from logirec.relation import Relation
 
@@ -57,7 +57,7 @@ class Shelf:
     def _support(self, meetings: Sequence[Meeting]) -> Support | None:
         if self.model.evidence is None:
             return None
-        return self.model.evidence.of(*padded([bought_for(meeting) for meeting in meetings], self.device))
+        return self.model.evidence.of(*looked_up(meetings, self.device))
 
     def scores_of(
         self,

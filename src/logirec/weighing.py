@@ -1,0 +1,313 @@
+"""How much each table of evidence counts beside the model's scores: learnt on validation, for one kind of query.
+
+    amounts[m, j]  =  sum over tables t and curves c of  weight[t, c] * c(t[m, j])
+
+The weights make the answers of a query likely, taken together, among all that could be shown.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+
+from logirec.baselines.base import members
+from logirec.data.query_sets import Ragged
+from logirec.evaluation.evaluate import Questions, mean_mrr
+from logirec.index.scorer import Scorer
+from logirec.model.evidence import Evidence
+from logirec.model.logirec import LogiRec
+
+TILE = 1 << 24  # numbers held at once
+BINS = 256  # the scores of what has no evidence are counted in so many steps
+STEPS = 60
+CLOSE_ENOUGH = 1e-6  # less than this does not change a ranking
+# So many queries' worth of belief that a weight is what it usually is (usual.py), or small where that is not known.
+FIRM, LOOSE = 16.0, 1.0
+SIZES = (1, 2, 3, 4, 8, 16)  # of baskets, up to each
+WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
+USUAL_SCALE = float(np.log(0.3))  # of the model's own scores, as a logarithm
+LEAST_SCALE = 0.05  # of the model's own scores, however little they say: amounts are given beside them
+FAR = np.float32(-1e9)  # the score of what cannot be shown
+
+Curve = Callable[[np.ndarray], np.ndarray]
+
+
+def _bent(numbers: np.ndarray, near: float) -> np.ndarray:
+    """Logarithms from about `near` on; nothing for what speaks against a pair."""
+    bent: np.ndarray = np.log1p(np.maximum(numbers, 0) / np.float32(near))
+    return bent
+
+
+CURVES: tuple[Curve, ...] = (np.asarray, partial(_bent, near=0.02), partial(_bent, near=0.3))
+
+
+class Form(NamedTuple):
+    """A way to weigh evidence."""
+
+    curves: int = 1  # the first so many
+    model: bool = True  # it counts as much as it should, else next to nothing
+
+
+# What all of a set supports has the largest sum of logarithms; what any member of a large basket calls for has the
+# largest sum. Which it is depends on the shop, so that these are tried one after the other.
+FORMS = {
+    "sums and logarithms": Form(len(CURVES)),
+    "sums": Form(),
+    "sums and logarithms, hardly the model": Form(len(CURVES), model=False),
+    "sums, hardly the model": Form(model=False),
+}
+
+
+class Choice(NamedTuple):
+    """What was made of the evidence for one kind of query."""
+
+    form: str  # "none": the model ranks best alone
+    valid_mrr: float  # of each half of the queries, with weights from the other half
+    alone: float  # the model's
+
+
+class Places:
+    """All (row, column) where a table has something, in order; `viewed`: the items that are viewed with each item."""
+
+    def __init__(self, tables: list[Any], viewed: Any = None) -> None:
+        self.items = tables[0].shape[0]
+        self.keys = np.unique(np.concatenate([self._keys(table) for table in tables]))
+        self.targets = (self.keys % self.items).astype(np.int32)
+        counts = np.bincount(self.keys // self.items, minlength=self.items)
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+        self.viewed = np.isin(self.keys, [] if viewed is None else self._keys(viewed))
+
+    def _keys(self, table: Any) -> np.ndarray:
+        rows, columns = table.tocoo().coords
+        keys: np.ndarray = rows.astype(np.int64) * self.items + columns
+        return keys
+
+    def values(self, table: Any) -> np.ndarray:
+        """A table's numbers, and zero where it has none."""
+        found = np.zeros(len(self.keys), dtype=np.float32)
+        found[np.searchsorted(self.keys, self._keys(table))] = table.tocoo().data
+        return found
+
+    def evidence(self, amounts: np.ndarray) -> Evidence:
+        return Evidence(*map(torch.from_numpy, (self.starts, self.targets, amounts, self.viewed)))
+
+    def sums(self, baskets: Ragged, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Over the members of each basket: owners (S,), rows (S,) and the sums of each column (S, F)."""
+        asked = members(baskets, self.items)
+        starts = self.starts[asked.indices]
+        lengths = self.starts[asked.indices + 1] - starts
+        at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+        owners = np.repeat(np.repeat(np.arange(len(baskets)), np.diff(asked.indptr)), lengths)
+        keys = owners * self.items + self.targets[at]
+        order = np.argsort(keys, kind="stable")
+        found, first = np.unique(keys[order], return_index=True)
+        sums = np.zeros((len(found), len(columns)), np.float32)
+        if len(found):
+            at = at[order]
+            for place, column in enumerate(columns):
+                sums[:, place] = np.add.reduceat(column[at], first)
+        return found // self.items, found % self.items, sums
+
+
+class Weighing:
+    """Of tables, for one kind of query."""
+
+    def __init__(self, model: LogiRec, asked: Questions, place: Places) -> None:
+        self.model, self.asked, self.place = model, asked, place
+
+    def best(
+        self, tables: list[np.ndarray], of_new: list[np.ndarray], usual: np.ndarray | None = None
+    ) -> tuple[Choice, np.ndarray]:
+        """The form that ranks best what it was not fitted to, fitted to all; nothing where the model is best alone.
+
+        `of_new`: what tables say of new items, tried beside the rest. `usual`: weights (tables, curves)."""
+        alone = self._mrr(None, self.asked)
+        choice, chosen = Choice("none", alone, alone), partial(np.zeros_like, tables[0])
+        if len(self.asked.queries) < 2:
+            return choice, chosen()
+        halves = [np.arange(first, len(self.asked.queries), 2) for first in (0, 1)]
+        asked = [_take(self.asked, half) for half in halves]
+
+        def attempt(forms: dict[str, Form], tables: list[np.ndarray], label: str = "") -> None:
+            nonlocal choice, chosen
+            columns = [curve(table) for table in tables for curve in CURVES]
+            entries = self.entries(columns)
+            expected = np.full(len(columns), np.nan)
+            if usual is not None:
+                expected[: usual.size] = usual.ravel()
+            parts = [entries.of(half) for half in halves]
+            for name, form in forms.items():
+                made = [self._amounts(form, columns, expected, part) for part in parts]
+                found = float(np.mean([self._mrr(made[at], asked[1 - at]) for at in (0, 1)]))
+                if found > WORTH_IT * choice.valid_mrr:
+                    choice = Choice(name + label, found, alone)
+                    chosen = partial(self._amounts, form, columns, expected, entries)
+
+        attempt(FORMS, tables)
+        if of_new:
+            name = choice.form if choice.form in FORMS else next(iter(FORMS))
+            attempt({name: FORMS[name]}, tables + of_new, ", new items too")
+        return choice, chosen()
+
+    def _mrr(self, amounts: np.ndarray | None, asked: Questions) -> float:
+        evidence = None if amounts is None else self.place.evidence(np.stack([amounts, amounts]))
+        if evidence is not None:
+            evidence = evidence.to(self.model.raw_items.device)
+        return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items)
+
+    def _amounts(self, form: Form, columns: list[np.ndarray], usual: np.ndarray, entries: "Entries") -> np.ndarray:
+        used = [place for place in range(len(columns)) if place % len(CURVES) < form.curves]
+        if form.curves < len(CURVES):
+            usual = np.full_like(usual, np.nan)  # they are of all curves together
+        weights, scale = fitted(entries.with_columns(used), form.model, usual[used])
+        amounts = np.zeros_like(columns[0])
+        for weight, place in zip((weights / scale).astype(np.float32), used, strict=True):
+            amounts += weight * columns[place]
+        return amounts
+
+    def entries(self, columns: list[np.ndarray]) -> "Entries":
+        step = max(1, TILE // self.place.items)
+        starts = range(0, len(self.asked.queries), step)
+        parts = [self._some(columns, np.arange(n, min(n + step, len(self.asked.queries)))) for n in starts]
+        return Entries(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _some(self, columns: list[np.ndarray], some: np.ndarray) -> "Entries":
+        part = _take(self.asked, some)
+        queries = part.queries
+        own = Scorer(self.model).scores(queries.members).float().cpu().numpy()
+        wanted = np.zeros(own.shape, dtype=bool)
+        wanted[queries.answers.owners, queries.answers.values] = True
+        hidden = np.zeros(own.shape, dtype=bool)
+        hidden[part.filters.owners, part.filters.values] = True
+        own[hidden & ~wanted] = FAR
+        single = queries.members.lengths.max() == 1  # asks for no substitutes: what they have for them does not count
+        counts = ~(self.place.viewed & single)
+        owners, rows, sums = self.place.sums(queries.members, [column * counts for column in columns])
+        there = own[owners, rows] > FAR
+        owners, rows, sums = owners[there], rows[there], sums[there]
+        unseen = wanted.copy()
+        unseen[owners, rows] = False
+        more = unseen.nonzero()  # answers without evidence
+        owners, rows = (np.concatenate(both) for both in zip((owners, rows), more, strict=True))
+        order = np.argsort(owners, kind="stable")
+        owners, rows = owners[order], rows[order]
+        features = np.concatenate([sums, np.zeros((len(more[0]), len(columns)), np.float32)])[order]
+        scores, answers = own[owners, rows], wanted[owners, rows]
+        own[owners, rows] = FAR  # what is left has no evidence
+        lengths = np.bincount(owners, minlength=len(some))
+        group = np.searchsorted(SIZES, queries.members.lengths)
+        return Entries(lengths, group, *counted(own), scores, answers, features)
+
+
+class Entries(NamedTuple):
+    """Of each query one after the other: what has evidence, and the answers. The rest is counted, see `counted`."""
+
+    lengths: np.ndarray  # (B,) entries of each query
+    group: np.ndarray  # (B,) of baskets of about that size
+    rest: np.ndarray  # (B, BINS)
+    many: np.ndarray  # (B, BINS)
+    own: np.ndarray  # (S,) the model's scores
+    wanted: np.ndarray  # (S,) whether it is an answer
+    features: np.ndarray  # (S, F)
+
+    def of(self, queries: np.ndarray) -> "Entries":
+        kept = np.zeros(len(self.lengths), dtype=bool)
+        kept[queries] = True
+        inside = np.repeat(kept, self.lengths)
+        return Entries(*(part[kept] for part in self[:4]), *(part[inside] for part in self[4:]))
+
+    def with_columns(self, columns: list[int]) -> "Entries":
+        everything = len(columns) == self.features.shape[1]
+        return self if everything else self._replace(features=np.ascontiguousarray(self.features[:, columns]))
+
+
+def counted(own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Many scores (B, N), of which only the sum of what they weigh matters, as (B, BINS) two times: the mean score of
+    those that were counted together, and the logarithm of how many. What is no more than FAR is not counted."""
+    there = own > FAR
+    low = np.where(there, own, np.inf).min(1, keepdims=True)
+    low[~np.isfinite(low)] = 0
+    wide = np.maximum(own.max(1, keepdims=True) - low, 1e-6)
+    place = np.clip(np.rint((own - low) / wide * (BINS - 1)), 0, BINS - 1).astype(np.int64)
+    place += np.arange(len(own))[:, None] * BINS
+    shape, places = (len(own), BINS), place[there]
+    count = np.bincount(places, minlength=len(own) * BINS).reshape(shape)
+    sums = np.bincount(places, own[there], minlength=len(own) * BINS).reshape(shape)
+    with np.errstate(divide="ignore"):
+        many = np.where(count > 0, np.log(count), FAR)
+    return (sums / np.maximum(count, 1)).astype(np.float32), many.astype(np.float32)
+
+
+def fitted(entries: Entries, model: bool, usual: np.ndarray) -> tuple[np.ndarray, float]:
+    """(F,) weights, and that of the model's own scores. The rest has those alone. `usual` (F,): NaN where unknown.
+
+    Baskets of different sizes are sure to different degrees, which changes no ranking: each size has its own.
+    """
+    loss = _Loss(entries, model, usual)
+    start = np.concatenate([loss.usual, np.zeros(len(SIZES) + 1), [USUAL_SCALE]])
+    options = {"maxiter": STEPS, "ftol": CLOSE_ENOUGH}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    if not np.isfinite(found).all():  # a search that went astray says nothing
+        return np.zeros(len(usual)), 1.0
+    return found[: len(usual)], loss.scale(found[-1])
+
+
+class _Loss:
+    """How unlikely the answers are with weights, certainties and the logarithm of the model's scale; and its slope."""
+
+    def __init__(self, entries: Entries, model: bool, usual: np.ndarray) -> None:
+        self.entries, self.model, self.usual = entries, model, np.nan_to_num(usual)
+        self.firm = np.where(np.isnan(usual), LOOSE, FIRM) / len(entries.lengths)
+        self.starts = np.cumsum(entries.lengths) - entries.lengths
+        self.answers = np.flatnonzero(entries.wanted)
+        owners = np.repeat(np.arange(len(entries.lengths)), entries.lengths)[self.answers]
+        self.each = np.bincount(owners, minlength=len(entries.lengths))  # answers of each query
+        self.first = np.cumsum(self.each) - self.each
+        self.share = np.bincount(entries.group, minlength=len(SIZES) + 1) / len(entries.group)
+
+    def scale(self, logarithm: float) -> float:
+        return LEAST_SCALE + (float(np.exp(logarithm)) if self.model else 0.0)
+
+    def __call__(self, given: np.ndarray) -> tuple[float, np.ndarray]:
+        entries, queries = self.entries, len(self.entries.lengths)
+        weights, sure, logarithm = np.split(given, [entries.features.shape[1], -1])
+        scale = np.float32(self.scale(logarithm[0]))
+        certainty = np.exp(sure - self.share @ sure)[entries.group].astype(np.float32)
+        plain = scale * entries.own + entries.features @ weights.astype(np.float32)
+        scores = plain * np.repeat(certainty, entries.lengths)
+        rest = scale * entries.rest * certainty[:, None] + entries.many
+        most = np.maximum(np.maximum.reduceat(scores, self.starts), rest.max(1))
+        near = np.exp(scores - np.repeat(most, entries.lengths))
+        rest = np.exp(rest - most[:, None])
+        total = np.add.reduceat(near, self.starts) + rest.sum(1)
+        mine = scores[self.answers]
+        top = np.maximum.reduceat(mine, self.first)
+        mine = np.exp(mine - np.repeat(top, self.each))
+        wanted = np.add.reduceat(mine, self.first)
+        value = float(np.mean(np.log(total) + most - np.log(wanted) - top))
+        # The slope: by scores, then by what they are made of.
+        near /= np.repeat(total, entries.lengths)
+        near[self.answers] -= mine / np.repeat(wanted, self.each)
+        rest *= entries.rest / total[:, None]
+        by_certainty = np.add.reduceat(near * plain, self.starts) + scale * rest.sum(1)
+        by_group = np.bincount(entries.group, by_certainty * certainty, minlength=len(sure))
+        near *= np.repeat(certainty, entries.lengths)
+        by_scale = near @ entries.own + rest.sum(1) @ certainty
+        away, loose = weights - self.usual, LOOSE / queries
+        far = logarithm[0] - USUAL_SCALE if self.model else 0.0  # a model that knows nothing might run away with it
+        slope = np.concatenate(
+            [
+                near @ entries.features / queries + 2 * self.firm * away,
+                (by_group - self.share * by_group.sum()) / queries + 2 * loose * sure,
+                [by_scale * np.exp(logarithm[0]) / queries + 2 * loose * far if self.model else 0.0],
+            ]
+        )
+        value += float(self.firm @ away**2) + loose * float(sure @ sure + far**2)
+        return value, slope
+
+
+def _take(asked: Questions, places: np.ndarray) -> Questions:
+    return Questions(asked.queries.take(places), asked.filters.take(places))

@@ -1,0 +1,124 @@
+"""Weights of evidence: what they are fitted to, and that the fit does what it says."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import approx_fprime
+from scipy.special import logsumexp
+
+from logirec import weighing
+from logirec.gathering import tables_of
+from logirec.index.scorer import Scorer
+from logirec.weighing import CURVES, FAR, Entries, Places, Weighing, counted, fitted
+from tests.baselines.worlds import ragged_of
+from tests.test_gathering import model_of, valid
+
+UNKNOWN = np.full(2, np.nan)
+
+
+def made(queries=60, each=8, seed=0) -> Entries:
+    """The first entry of each query is an answer, which the first feature tells and the second does not."""
+    draws = np.random.default_rng(seed)
+    answer = np.arange(queries * each) % each == 0
+    telling = answer + 0.3 * draws.standard_normal(len(answer))
+    features = np.stack([telling, draws.standard_normal(len(answer))], axis=1).astype(np.float32)
+    own = draws.standard_normal(len(answer)).astype(np.float32)
+    rest = counted(draws.standard_normal((queries, 20)).astype(np.float32))
+    return Entries(np.full(queries, each), np.arange(queries) % 3, *rest, own, answer, features)
+
+
+def test_places_hold_every_table(leak_free):
+    tables = list(tables_of(leak_free, {}, "cpu")["low"].values())
+    place = Places(tables)
+    assert (np.diff(place.keys) > 0).all()
+    for table in tables:
+        whole = sparse.csr_array((place.values(table), place.targets, place.starts), table.shape)
+        np.testing.assert_allclose(whole.toarray(), table.toarray(), rtol=1e-6)
+    baskets = ragged_of([[3], [5, 9, 12], [5, 5]])
+    columns = [place.values(table) for table in tables[:2]]
+    owners, rows, sums = place.sums(baskets, columns)
+    for at, members in enumerate(([3], [5, 9, 12], [5])):
+        for column, table in enumerate(tables[:2]):
+            expected = table.toarray()[members].sum(0)
+            found = np.zeros(leak_free.items)
+            found[rows[owners == at]] = sums[owners == at, column]
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", [True, False])
+def test_weights_find_what_tells_answers_from_others(model):
+    weights, scale = fitted(made(), model, UNKNOWN)
+    assert weights[0] / scale > 1
+    assert abs(weights[1]) < 0.2 * weights[0]
+    assert scale == weighing.LEAST_SCALE or model
+
+
+def test_few_queries_change_little_of_what_is_usual():
+    """And many say what they have to say."""
+    usual = np.array([-3.0, 4.0])
+    few, many = (fitted(made(queries), True, usual)[0] for queries in (3, 3000))
+    alone = fitted(made(3000), True, UNKNOWN)[0]
+    assert np.abs(few - usual).max() < 2
+    assert np.abs(many - alone).max() < 0.4 * np.abs(usual - alone).max()
+
+
+@pytest.mark.parametrize("model", [True, False])
+@pytest.mark.parametrize("usual", [UNKNOWN, np.array([0.5, -1.0])])
+def test_the_slope_is_that_of_the_loss(model, usual):
+    entries = Entries(*(part.astype(np.float64) if part.dtype == np.float32 else part for part in made(12)))
+    loss = weighing._Loss(entries, model, usual)
+    at = np.random.default_rng(1).normal(0, 0.3, 2 + len(weighing.SIZES) + 2)
+    slope = approx_fprime(at, lambda given: loss(given)[0], 1e-3)
+    np.testing.assert_allclose(loss(at)[1], slope, atol=3e-3)
+
+
+def test_the_loss_is_how_unlikely_the_answers_are_among_all_that_can_be_shown(leak_free):
+    model, asked = model_of(leak_free), valid(leak_free, 30)["high"]
+    tables = list(tables_of(leak_free, {}, "cpu")["high"].values())[:3]
+    place = Places(tables)
+    columns = [place.values(table) for table in tables]
+    loss = weighing._Loss(Weighing(model, asked, place).entries(columns), True, np.full(3, np.nan))
+    weights = np.array([0.7, 0.3, 0.2])
+    given = np.concatenate([weights, np.zeros(len(weighing.SIZES) + 1), [weighing.USUAL_SCALE]])
+    own = Scorer(model).scores(asked.queries.members).numpy() * loss.scale(weighing.USUAL_SCALE)
+    expected = []
+    for at in range(len(asked.queries)):
+        members, answers = asked.queries.members.list(at), asked.queries.answers.list(at)
+        scores = own[at] + sum(w * table.toarray()[members].sum(0) for w, table in zip(weights, tables, strict=True))
+        shown = sorted(set(range(leak_free.items)) - set(asked.filters.list(at)) | set(answers))
+        expected.append(logsumexp(scores[shown]) - logsumexp(scores[answers]))
+    ridge = weighing.LOOSE / len(expected) * (weights @ weights)
+    assert loss(given)[0] == pytest.approx(np.mean(expected) + ridge, abs=2e-3)
+
+
+def test_what_is_counted_together_weighs_what_it_weighs_one_by_one():
+    scores = (5 * np.random.default_rng(0).standard_normal((4, 3000))).astype(np.float32)
+    scores[1] = 2.5
+    scores[2, 1:] = FAR
+    scores[3] = FAR
+    rest, many = counted(scores)
+    for scale in (0.05, 0.3, 1.0, 3.0):
+        found = logsumexp(scale * rest + many, axis=1)
+        np.testing.assert_allclose(found[:3], logsumexp(scale * scores[:3].astype(float), axis=1), atol=3e-3)
+        assert found[3] < 0.9 * FAR
+
+
+def test_evidence_that_says_nothing_is_not_kept(leak_free):
+    place = Places(list(tables_of(leak_free, {}, "cpu")["low"].values()))
+    weighing_ = Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
+    choice, amounts = weighing_.best([np.zeros(len(place.targets), np.float32)], [])
+    assert choice.form == "none"
+    assert choice.valid_mrr == choice.alone
+    assert not amounts.any()
+
+
+def test_a_search_that_goes_astray_says_nothing():
+    entries = made(2)
+    entries.features[0] = np.nan
+    weights, scale = fitted(entries, True, UNKNOWN)
+    assert weights.tolist() == [0, 0]
+    assert scale > 0
+
+
+def test_curves_have_a_number_for_what_speaks_against_a_pair():
+    assert all(np.isfinite(curve(np.array([-3.0, 0.0, 2.0]))).all() for curve in CURVES)
