@@ -68,9 +68,8 @@ def run(dataset: Path, out: Path, device: str) -> None:
 
 def weights(model: Any, asked: Any, tables: dict[str, Any]) -> dict[str, list[float]]:
     place = Places(list(tables.values()))
-    columns = [curve(place.values(table)) for table in tables.values() for curve in CURVES]
-    entries = Weighing(model, asked, place).entries(columns)
-    found, _ = fitted(entries, True, np.full(len(columns), np.nan))
+    entries = Weighing(model, asked, place).entries([place.values(table) for table in tables.values()])
+    found, _ = fitted(entries, True, np.full(entries.features.shape[1], np.nan))
     return dict(zip(tables, found.reshape(-1, len(CURVES)).tolist(), strict=True))
 
 

@@ -1,5 +1,7 @@
 """Weights of evidence: what they are fitted to, and that the fit does what it says."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -35,14 +37,24 @@ def test_places_hold_every_table(leak_free):
         whole = sparse.csr_array((place.values(table), place.targets, place.starts), table.shape)
         np.testing.assert_allclose(whole.toarray(), table.toarray(), rtol=1e-6)
     baskets = ragged_of([[3], [5, 9, 12], [5, 5]])
-    columns = [place.values(table) for table in tables[:2]]
-    owners, rows, sums = place.sums(baskets, columns)
+    owners, rows, sums = place.sums(baskets, [place.values(table) for table in tables[:2]])
     for at, members in enumerate(([3], [5, 9, 12], [5])):
-        for column, table in enumerate(tables[:2]):
-            expected = table.toarray()[members].sum(0)
+        for column, (table, curve) in enumerate(product(tables[:2], CURVES)):
+            expected = curve(table.toarray()[members]).sum(0)
             found = np.zeros(leak_free.items)
             found[rows[owners == at]] = sums[owners == at, column]
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_viewed_with_a_member_does_not_count_where_substitutes_are_not_wanted(leak_free):
+    tables = tables_of(leak_free, {}, "cpu")["low"]
+    place = Places(list(tables.values()), tables["viewed"])
+    baskets, values = ragged_of([[item] for item in range(leak_free.items)]), [place.values(tables["regression"])]
+    owners, rows, _ = place.sums(baskets, values)
+    viewed = tables["viewed"].toarray()[owners, rows] > 0
+    assert 0 < viewed.sum() < len(viewed)
+    found = place.sums(baskets, values, unlike=True)[:2]
+    assert np.array_equal(np.stack(found), np.stack([owners[~viewed], rows[~viewed]]))
 
 
 @pytest.mark.parametrize("model", [True, False])
@@ -76,15 +88,16 @@ def test_the_loss_is_how_unlikely_the_answers_are_among_all_that_can_be_shown(le
     model, asked = model_of(leak_free), valid(leak_free, 30)["high"]
     tables = list(tables_of(leak_free, {}, "cpu")["high"].values())[:3]
     place = Places(tables)
-    columns = [place.values(table) for table in tables]
-    loss = weighing._Loss(Weighing(model, asked, place).entries(columns), True, np.full(3, np.nan))
-    weights = np.array([0.7, 0.3, 0.2])
+    entries = Weighing(model, asked, place).entries([place.values(table) for table in tables])
+    loss = weighing._Loss(entries, True, np.full(3 * len(CURVES), np.nan))
+    weights = np.random.default_rng(0).random(3 * len(CURVES))
     given = np.concatenate([weights, np.zeros(len(weighing.SIZES) + 1), [weighing.USUAL_SCALE]])
     own = Scorer(model).scores(asked.queries.members).numpy() * loss.scale(weighing.USUAL_SCALE)
     expected = []
     for at in range(len(asked.queries)):
         members, answers = asked.queries.members.list(at), asked.queries.answers.list(at)
-        scores = own[at] + sum(w * table.toarray()[members].sum(0) for w, table in zip(weights, tables, strict=True))
+        columns = [curve(table.toarray()[members]).sum(0) for table, curve in product(tables, CURVES)]
+        scores = own[at] + weights @ np.stack(columns)
         shown = sorted(set(range(leak_free.items)) - set(asked.filters.list(at)) | set(answers))
         expected.append(logsumexp(scores[shown]) - logsumexp(scores[answers]))
     ridge = weighing.LOOSE / len(expected) * (weights @ weights)

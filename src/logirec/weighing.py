@@ -7,6 +7,7 @@ The weights make the answers of a query likely, taken together, among all that c
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,21 +95,27 @@ class Places:
     def evidence(self, amounts: np.ndarray) -> Evidence:
         return Evidence(*map(torch.from_numpy, (self.starts, self.targets, amounts, self.viewed)))
 
-    def sums(self, baskets: Ragged, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Over the members of each basket: owners (S,), rows (S,) and the sums of each column (S, F)."""
+    def sums(
+        self, baskets: Ragged, tables: list[np.ndarray], unlike: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Over the members of each basket: owners (S,), rows (S,) and the sums of each table through each curve (S, F).
+
+        `unlike`: what is viewed with a member does not count."""
         asked = members(baskets, self.items)
         starts = self.starts[asked.indices]
         lengths = self.starts[asked.indices + 1] - starts
         at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
         owners = np.repeat(np.repeat(np.arange(len(baskets)), np.diff(asked.indptr)), lengths)
+        if unlike:
+            owners, at = owners[~self.viewed[at]], at[~self.viewed[at]]
         keys = owners * self.items + self.targets[at]
         order = np.argsort(keys, kind="stable")
         found, first = np.unique(keys[order], return_index=True)
-        sums = np.zeros((len(found), len(columns)), np.float32)
+        sums = np.zeros((len(found), len(tables) * len(CURVES)), np.float32)
         if len(found):
             at = at[order]
-            for place, column in enumerate(columns):
-                sums[:, place] = np.add.reduceat(column[at], first)
+            for place, (table, curve) in enumerate(product(tables, CURVES)):
+                sums[:, place] = np.add.reduceat(curve(table[at]), first)
         return found // self.items, found % self.items, sums
 
 
@@ -133,18 +140,17 @@ class Weighing:
 
         def attempt(forms: dict[str, Form], tables: list[np.ndarray], label: str = "") -> None:
             nonlocal choice, chosen
-            columns = [curve(table) for table in tables for curve in CURVES]
-            entries = self.entries(columns)
-            expected = np.full(len(columns), np.nan)
+            entries = self.entries(tables)
+            expected = np.full(entries.features.shape[1], np.nan)
             if usual is not None:
                 expected[: usual.size] = usual.ravel()
             parts = [entries.of(half) for half in halves]
             for name, form in forms.items():
-                made = [self._amounts(form, columns, expected, part) for part in parts]
+                made = [self._amounts(form, tables, expected, part) for part in parts]
                 found = float(np.mean([self._mrr(made[at], asked[1 - at]) for at in (0, 1)]))
                 if found > WORTH_IT * choice.valid_mrr:
                     choice = Choice(name + label, found, alone)
-                    chosen = partial(self._amounts, form, columns, expected, entries)
+                    chosen = partial(self._amounts, form, tables, expected, entries)
 
         attempt(FORMS, tables)
         if of_new:
@@ -158,23 +164,24 @@ class Weighing:
             evidence = evidence.to(self.model.raw_items.device)
         return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items)
 
-    def _amounts(self, form: Form, columns: list[np.ndarray], usual: np.ndarray, entries: "Entries") -> np.ndarray:
-        used = [place for place in range(len(columns)) if place % len(CURVES) < form.curves]
+    def _amounts(self, form: Form, tables: list[np.ndarray], usual: np.ndarray, entries: "Entries") -> np.ndarray:
+        used = [place for place in range(len(usual)) if place % len(CURVES) < form.curves]
         if form.curves < len(CURVES):
             usual = np.full_like(usual, np.nan)  # they are of all curves together
         weights, scale = fitted(entries.with_columns(used), form.model, usual[used])
-        amounts = np.zeros_like(columns[0])
-        for weight, place in zip((weights / scale).astype(np.float32), used, strict=True):
-            amounts += weight * columns[place]
+        amounts = np.zeros_like(tables[0])
+        columns = product(tables, CURVES[: form.curves])
+        for weight, (table, curve) in zip((weights / scale).astype(np.float32), columns, strict=True):
+            amounts += weight * curve(table)
         return amounts
 
-    def entries(self, columns: list[np.ndarray]) -> "Entries":
+    def entries(self, tables: list[np.ndarray]) -> "Entries":
         step = max(1, TILE // self.place.items)
         starts = range(0, len(self.asked.queries), step)
-        parts = [self._some(columns, np.arange(n, min(n + step, len(self.asked.queries)))) for n in starts]
+        parts = [self._some(tables, np.arange(n, min(n + step, len(self.asked.queries)))) for n in starts]
         return Entries(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _some(self, columns: list[np.ndarray], some: np.ndarray) -> "Entries":
+    def _some(self, tables: list[np.ndarray], some: np.ndarray) -> "Entries":
         part = _take(self.asked, some)
         queries = part.queries
         own = Scorer(self.model).scores(queries.members).float().cpu().numpy()
@@ -183,9 +190,8 @@ class Weighing:
         hidden = np.zeros(own.shape, dtype=bool)
         hidden[part.filters.owners, part.filters.values] = True
         own[hidden & ~wanted] = FAR
-        single = queries.members.lengths.max() == 1  # asks for no substitutes: what they have for them does not count
-        counts = ~(self.place.viewed & single)
-        owners, rows, sums = self.place.sums(queries.members, [column * counts for column in columns])
+        single = bool(queries.members.lengths.max() == 1)  # asks for no substitutes
+        owners, rows, sums = self.place.sums(queries.members, tables, unlike=single)
         there = own[owners, rows] > FAR
         owners, rows, sums = owners[there], rows[there], sums[there]
         unseen = wanted.copy()
@@ -194,7 +200,7 @@ class Weighing:
         owners, rows = (np.concatenate(both) for both in zip((owners, rows), more, strict=True))
         order = np.argsort(owners, kind="stable")
         owners, rows = owners[order], rows[order]
-        features = np.concatenate([sums, np.zeros((len(more[0]), len(columns)), np.float32)])[order]
+        features = np.concatenate([sums, np.zeros((len(more[0]), sums.shape[1]), np.float32)])[order]
         scores, answers = own[owners, rows], wanted[owners, rows]
         own[owners, rows] = FAR  # what is left has no evidence
         lengths = np.bincount(owners, minlength=len(some))
