@@ -41,13 +41,13 @@ class Evidence(nn.Module):
     def of(self, members: Tensor, present: Tensor | None = None, unlike: Tensor | None = None) -> "Support":
         """For baskets (B, M), whose places `present` (B, M) hold an item; no substitutes of those `unlike` (B, M)."""
         present = torch.ones_like(members, dtype=torch.bool) if present is None else present
-        return Support(self, members, present, torch.zeros_like(present) if unlike is None else unlike)
+        return Support(self, members, present, unlike)
 
 
 class Support:
     """The evidence for a batch of baskets."""
 
-    def __init__(self, evidence: Evidence, members: Tensor, present: Tensor, unlike: Tensor) -> None:
+    def __init__(self, evidence: Evidence, members: Tensor, present: Tensor, unlike: Tensor | None) -> None:
         self.evidence, self.members, self.present, self.unlike = evidence, members, present, unlike
         self.several = (present.sum(1) > 1).long()  # (B,)
 
@@ -71,7 +71,8 @@ class Support:
         there = place < lengths[:, :, None]
         place = (starts[:, :, None] + place).clamp(max=len(targets) - 1)
         there &= targets[place] == wanted
-        there &= ~(self.unlike[:, :, None] & self.evidence.viewed[place])
+        if self.unlike is not None:
+            there &= ~(self.unlike[:, :, None] & self.evidence.viewed[place])
         return (self.evidence.amounts[self.several[:, None, None], place] * there).sum(1)
 
     def strongest(self, count: int) -> Tensor:
@@ -85,7 +86,8 @@ class Support:
         return found
 
     def some(self, baskets: Tensor) -> "Support":
-        return Support(self.evidence, self.members[baskets], self.present[baskets], self.unlike[baskets])
+        unlike = None if self.unlike is None else self.unlike[baskets]
+        return Support(self.evidence, self.members[baskets], self.present[baskets], unlike)
 
     def _entries(self) -> tuple[Tensor, Tensor, Tensor]:
         """Owner, row and amount of all that the members have evidence for; a row may occur once for each member."""
@@ -96,5 +98,7 @@ class Support:
         owners = baskets.repeat_interleave(lengths)
         before = lengths.cumsum(0) - lengths
         at = torch.arange(len(owners), device=owners.device) + (starts - before).repeat_interleave(lengths)
-        counts = ~(self.unlike[baskets, places].repeat_interleave(lengths) & self.evidence.viewed[at])
-        return owners, self.evidence.targets[at].long(), self.evidence.amounts[self.several[owners], at] * counts
+        amounts = self.evidence.amounts[self.several[owners], at]
+        if self.unlike is not None:
+            amounts = amounts * ~(self.unlike[baskets, places].repeat_interleave(lengths) & self.evidence.viewed[at])
+        return owners, self.evidence.targets[at].long(), amounts

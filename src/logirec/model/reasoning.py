@@ -162,13 +162,15 @@ class Reasoning:
         return torch.tensor(rows, dtype=torch.int64, device=self.device)
 
 
-def looked_up(queries: Sequence[Meeting], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def looked_up(queries: Sequence[Meeting], device: torch.device) -> tuple[Tensor, Tensor, Tensor | None]:
     """What evidence is looked up for: items whose complements are wanted (B, M), which places hold one, and which of
-    them are items whose substitutes are not wanted."""
+    them are items whose substitutes are not wanted, if any are."""
     wanted = [sorted(_named(query, BUY, negated=False)) for query in queries]
     apart = [_named(query, VIEW, negated=True) for query in queries]
-    unlike = [[int(row in out) for row in rows] for rows, out in zip(wanted, apart, strict=True)]
     members, present = padded(wanted, device)
+    if not any(apart):
+        return members, present, None
+    unlike = [[int(row in out) for row in rows] for rows, out in zip(wanted, apart, strict=True)]
     return members, present, padded(unlike, device)[0] > 0
 
 
