@@ -16,7 +16,7 @@ import numpy as np
 from logirec import fit, gathering
 from logirec.config import recipe
 from logirec.data.dataset import Dataset
-from logirec.data.query_sets import KINDS
+from logirec.data.query_sets import KINDS, Kind
 from logirec.progress import for_terminal
 from logirec.weighing import CURVES, Places, Weighing, fitted
 
@@ -57,8 +57,8 @@ def run(dataset: Path, out: Path, device: str) -> None:
     def gathered(model: Any, learnt: Dataset, asked: Any, alike: Any, others: Any, usual: bool) -> Any:
         tables = gathering.tables_of(learnt, asked, model.raw_items.device.type, others)
         for kind in KINDS:
-            found[kind] = weights(model, asked[kind], {n: t for n, t in tables[kind].items() if n != ALONE})
-            found[kind][ALONE] = weights(model, asked[kind], tables[kind])[ALONE]
+            found[kind] = weights(model, asked[kind], {n: t for n, t in tables[kind].items() if n != ALONE}, kind)
+            found[kind][ALONE] = weights(model, asked[kind], tables[kind], kind)[ALONE]
         out.with_suffix(".json").write_text(json.dumps(found) + "\n")
         return gathering.gathered(model, learnt, asked, alike, others, usual)
 
@@ -66,9 +66,9 @@ def run(dataset: Path, out: Path, device: str) -> None:
     fit.train(Dataset.load(dataset), out, recipe("best"), fit.RunOptions(device, force=True), for_terminal(quiet=False))
 
 
-def weights(model: Any, asked: Any, tables: dict[str, Any]) -> dict[str, list[float]]:
+def weights(model: Any, asked: Any, tables: dict[str, Any], kind: Kind) -> dict[str, list[float]]:
     place = Places(list(tables.values()))
-    entries = Weighing(model, asked, place).entries([place.values(table) for table in tables.values()])
+    entries = Weighing(model, asked, place).entries(gathering.said(place, tables, kind))
     found, _ = fitted(entries, True, np.full(entries.features.shape[1], np.nan))
     return dict(zip(tables, found.reshape(-1, len(CURVES)).tolist(), strict=True))
 

@@ -34,6 +34,7 @@ from logirec.weighing import Choice, Places, Weighing
 MOST = 200  # items kept of each item's row in a table
 TILE = 1 << 24  # numbers held at once
 STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
+BOUGHT = "bought"  # the links themselves
 ORDERS = "ease of orders"  # which says what links do not, and counts otherwise
 WORDS = 0.7  # how much a word that items share counts beside an order that they share
 
@@ -64,10 +65,20 @@ def gathered(
     chosen: dict[Kind, Choice] = {}
     for at, kind in enumerate(KINDS):
         if kind in asked and len(asked[kind].queries):
-            values, beside = ([place.values(table) for table in side[kind]] for side in (known, of_new))
+            values, beside = said(place, tables[kind], kind), [place.values(table) for table in of_new[kind]]
             expected = _usual(kind, tables[kind]) if usual else None
             chosen[kind], amounts[at] = Weighing(model, asked[kind], place).best(values, beside, expected)
     return place.evidence(amounts).to(model.raw_items.device), chosen
+
+
+def said(place: Places, tables: Tables, kind: Kind) -> list[np.ndarray]:
+    """The numbers of each table. For sets, a link that is known says all there is to say of its pair: whether the other
+    tables would have guessed it must not count. For a single item what is known is not ranked, and they may say it."""
+    numbers = {name: place.values(table) for name, table in tables.items()}
+    if kind == "high" and BOUGHT in numbers:
+        unknown = numbers[BOUGHT] == 0
+        numbers = {name: found if name == BOUGHT else found * unknown for name, found in numbers.items()}
+    return list(numbers.values())
 
 
 def _usual(kind: Kind, tables: Tables) -> np.ndarray | None:
@@ -123,7 +134,7 @@ def _of_kind(dataset: Dataset, learnt: Tables, reverse: bool, device: str) -> Ta
         "shared neighbours": partial(_through, linked, neighbours),
     }
     tables |= {name: _pruned(one, dataset.items) for name, one in made.items()}
-    return tables | {"bought": bought, "sold": sold, "viewed": viewed}
+    return tables | {BOUGHT: bought, "sold": sold, "viewed": viewed}
 
 
 def _through(first: Any, second: Any, items: Any, most: int) -> Any:
