@@ -54,13 +54,13 @@ def run(dataset: Path, out: Path, device: str) -> None:
     """The weights of one dataset's tables, written when its models are trained."""
     found: dict[str, Any] = {}
 
-    def gathered(model: Any, learnt: Dataset, asked: Any, alike: Any, others: Any, usual: bool) -> Any:
+    def gathered(model: Any, learnt: Dataset, asked: Any, alike: Any, others: Any, filtered: bool) -> Any:
         tables = gathering.tables_of(learnt, asked, model.raw_items.device.type, others)
         for kind in KINDS:
             found[kind] = weights(model, asked[kind], {n: t for n, t in tables[kind].items() if n != ALONE}, kind)
             found[kind][ALONE] = weights(model, asked[kind], tables[kind], kind)[ALONE]
         out.with_suffix(".json").write_text(json.dumps(found) + "\n")
-        return gathering.gathered(model, learnt, asked, alike, others, usual)
+        return gathering.gathered(model, learnt, asked, alike, others, filtered)
 
     fit.gathered_evidence = gathered
     fit.train(Dataset.load(dataset), out, recipe("best"), fit.RunOptions(device, force=True), for_terminal(quiet=False))
@@ -68,7 +68,7 @@ def run(dataset: Path, out: Path, device: str) -> None:
 
 def weights(model: Any, asked: Any, tables: dict[str, Any], kind: Kind) -> dict[str, list[float]]:
     place = Places(list(tables.values()))
-    entries = Weighing(model, asked, place).entries(gathering.said(place, tables, kind))
+    entries = Weighing(model, asked, place).entries(gathering.said(place, tables, kind == "high"))
     found, _ = fitted(entries, True, np.full(entries.features.shape[1], np.nan))
     return dict(zip(tables, found.reshape(-1, len(CURVES)).tolist(), strict=True))
 

@@ -84,18 +84,30 @@ def test_where_sets_run_backwards_they_have_tables_of_their_own(leak_free, monke
 
 
 def test_of_sets_a_known_link_says_all_there_is_to_say(leak_free):
-    """For single items the other tables say their part too: known links are not ranked there, but they are shown."""
     tables = tables_of(leak_free, {}, "cpu")["high"]
     place = Places(list(tables.values()))
     linked = place.values(tables["bought"]) > 0
-    for kind in KINDS:
-        numbers = dict(zip(tables, gathering.said(place, tables, kind), strict=True))
+    for of_sets in (False, True):
+        numbers = dict(zip(tables, gathering.said(place, tables, of_sets), strict=True))
         for name, table in tables.items():
             expected = place.values(table)
             assert expected[linked].any()
-            if kind == "high" and name != "bought":
+            if of_sets and name != "bought":
                 expected[linked] = 0
             assert np.array_equal(numbers[name], expected)
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+def test_what_is_known_is_left_to_the_links_where_a_set_is_ranked_without_it(leak_free, monkeypatch, filtered):
+    """Raw ranking has it among the rest, where all tables have their say."""
+    asked = []
+    monkeypatch.setattr(
+        gathering,
+        "said",
+        lambda place, tables, of_sets: asked.append(of_sets) or [place.values(t) for t in tables.values()],
+    )
+    gathered(model_of(leak_free), leak_free, valid(leak_free, 20), filtered=filtered)
+    assert asked == [False, filtered]
 
 
 def test_a_set_is_answered_by_what_goes_with_all_of_it(leak_free):
@@ -147,7 +159,7 @@ def test_raw_ranking_puts_what_is_known_last(leak_free):
         model, asked = model_of(leak_free), valid(leak_free)
         if ranking == "raw":
             asked = {kind: queries.raw() for kind, queries in asked.items()}
-        model.evidence, _ = gathered(model, leak_free, asked)
+        model.evidence, _ = gathered(model, leak_free, asked, filtered=ranking == "filtered")
         queries = leak_free.queries("valid", "low")  # what is known there is what training has seen
         best = Scorer(model).scores(queries.members).argmax(1).tolist()
         first[ranking] = sum(row in queries.known.list(at) for at, row in enumerate(best))
@@ -165,14 +177,17 @@ def test_usual_weights_are_for_usual_tables(leak_free, baskets):
         assert gathering._usual(kind, tables_of(baskets, {}, "cpu")[kind]) is None
 
 
-def test_few_queries_stay_near_what_is_usual(leak_free):
+def test_few_queries_stay_near_what_is_usual(leak_free, monkeypatch):
     """Four of a kind, drawn three times: some draws do well by themselves."""
     test = {kind: questions(leak_free, "test", kind, 300) for kind in KINDS}
     found: dict[bool, list[float]] = {True: [], False: []}
     for usual, seed in product(found, range(3)):
         asked = {kind: questions(leak_free, "valid", kind, 4, seed) for kind in KINDS}
         model = model_of(leak_free)
-        model.evidence, _ = gathered(model, leak_free, asked, usual=usual)
+        with monkeypatch.context() as patched:
+            if not usual:
+                patched.setattr(gathering, "_usual", lambda kind, tables: None)
+            model.evidence, _ = gathered(model, leak_free, asked)
         found[usual] += [mean_mrr(Scorer(model).scores, test[kind], leak_free.items) for kind in KINDS]
     assert np.mean(found[True]) > 1.02 * np.mean(found[False])
 

@@ -127,8 +127,8 @@ def train(
     if recipe.model.evidence:
         with progress.task("gathering evidence"):
             opinions = [other for other, _ in others]
-            usual = recipe.training.ranking == "filtered"
-            model.evidence, chosen = gathered_evidence(model, learnt, asked, alike, opinions, usual)
+            filtered = recipe.training.ranking == "filtered"
+            model.evidence, chosen = gathered_evidence(model, learnt, asked, alike, opinions, filtered)
         gathered = {kind: choice._asdict() for kind, choice in chosen.items()}
     ran = [outcome, *(theirs for _, theirs in others)]
     seconds = sum(one.state.history[-1]["seconds"] for one in ran) + time.monotonic() - started

@@ -48,11 +48,11 @@ def gathered(
     asked: Mapping[Kind, Questions],
     alike: Any = None,
     others: Sequence[LogiRec] = (),
-    usual: bool = True,
+    filtered: bool = True,
 ) -> tuple[Evidence, dict[Kind, Choice]]:
     """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like.
 
-    `usual`: the queries are ranked as usual, so that weights are near what they usually are."""
+    `filtered`: what is known is not ranked, as usual, so that weights are near what they usually are."""
     tables = tables_of(dataset, asked, model.raw_items.device.type, others)
     of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
     if alike is not None and alike.nnz:
@@ -65,17 +65,18 @@ def gathered(
     chosen: dict[Kind, Choice] = {}
     for at, kind in enumerate(KINDS):
         if kind in asked and len(asked[kind].queries):
-            values, beside = said(place, tables[kind], kind), [place.values(table) for table in of_new[kind]]
-            expected = _usual(kind, tables[kind]) if usual else None
+            values = said(place, tables[kind], of_sets=filtered and kind == "high")
+            beside = [place.values(table) for table in of_new[kind]]
+            expected = _usual(kind, tables[kind]) if filtered else None
             chosen[kind], amounts[at] = Weighing(model, asked[kind], place).best(values, beside, expected)
     return place.evidence(amounts).to(model.raw_items.device), chosen
 
 
-def said(place: Places, tables: Tables, kind: Kind) -> list[np.ndarray]:
-    """The numbers of each table. For sets, a link that is known says all there is to say of its pair: whether the other
-    tables would have guessed it must not count. For a single item what is known is not ranked, and they may say it."""
+def said(place: Places, tables: Tables, of_sets: bool) -> list[np.ndarray]:
+    """The numbers of each table. `of_sets`: a link that is known says all there is to say of its pair, so that how well
+    the other tables would have guessed it does not decide which of a set's answers comes first."""
     numbers = {name: place.values(table) for name, table in tables.items()}
-    if kind == "high" and BOUGHT in numbers:
+    if of_sets and BOUGHT in numbers:
         unknown = numbers[BOUGHT] == 0
         numbers = {name: found if name == BOUGHT else found * unknown for name, found in numbers.items()}
     return list(numbers.values())
