@@ -18,7 +18,7 @@ from logirec.config import recipe
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind
 from logirec.progress import for_terminal
-from logirec.weighing import CURVES, Places, Weighing, fitted
+from logirec.weighing import CURVES, Belief, Places, Weighing, fitted
 
 PAGE = Path(gathering.__file__).with_name("usual.py")
 DATASETS = ("gift-cards", "magazines", "office", "grocery", "video-games")
@@ -69,7 +69,7 @@ def run(dataset: Path, out: Path, device: str) -> None:
 def weights(model: Any, asked: Any, tables: dict[str, Any], kind: Kind) -> dict[str, list[float]]:
     place = Places(list(tables.values()))
     entries = Weighing(model, asked, place).entries(gathering.said(place, tables, kind == "high"))
-    found, _ = fitted(entries, True, np.full(entries.features.shape[1], np.nan))
+    found, _ = fitted(entries, True, Belief.small(entries.features.shape[1]))
     return dict(zip(tables, found.reshape(-1, len(CURVES)).tolist(), strict=True))
 
 

@@ -9,13 +9,14 @@ from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 
 from logirec import weighing
+from logirec.evaluation.evaluate import Questions
 from logirec.gathering import tables_of
 from logirec.index.scorer import Scorer
-from logirec.weighing import CURVES, FAR, Entries, Places, Weighing, counted, fitted
+from logirec.weighing import CURVES, FAR, FORMS, Belief, Entries, Places, Weighing, counted, fitted
 from tests.baselines.worlds import ragged_of
 from tests.test_gathering import model_of, valid
 
-UNKNOWN = np.full(2, np.nan)
+UNKNOWN = Belief.small(2)
 
 
 def made(queries=60, each=8, seed=0) -> Entries:
@@ -68,17 +69,33 @@ def test_weights_find_what_tells_answers_from_others(model):
 def test_few_queries_change_little_of_what_is_usual():
     """And many say what they have to say."""
     usual = np.array([-3.0, 4.0])
-    few, many = (fitted(made(queries), True, usual)[0] for queries in (3, 3000))
+    few, many = (fitted(made(queries), True, Belief.usual(usual))[0] for queries in (3, 3000))
     alone = fitted(made(3000), True, UNKNOWN)[0]
     assert np.abs(few - usual).max() < 2
     assert np.abs(many - alone).max() < 0.4 * np.abs(usual - alone).max()
 
 
+def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free):
+    """A thousand sets may have one new item for an answer: what its weights are fitted to is one item."""
+    asked = valid(leak_free, 60)["high"]
+    place = Places(list(tables_of(leak_free, {}, "cpu")["high"].values())[:1])
+    form, usual = FORMS["sums and logarithms"], np.ones((2, len(CURVES)))
+    belief = Weighing(model_of(leak_free), asked, place)._belief(form, usual, 2, 1)
+    assert belief.weights.tolist() == [1.0] * 6 + [0.0] * 3
+    assert set(belief.firm[:6]) == {weighing.FIRM}
+    answers = len(set(asked.queries.answers.values.tolist()))
+    assert belief.firm[6:] == pytest.approx(weighing.FIRM_OF_NEW * 60 / answers)
+    one = Questions(asked.queries.take(np.zeros(60, int)), asked.filters.take(np.zeros(60, int)))
+    few = Weighing(model_of(leak_free), one, place)._belief(form, None, 2, 1)
+    assert (few.firm[6:] > 3 * belief.firm[6:]).all()
+    assert set(few.firm[:6]) == {weighing.LOOSE}
+
+
 @pytest.mark.parametrize("model", [True, False])
-@pytest.mark.parametrize("usual", [UNKNOWN, np.array([0.5, -1.0])])
-def test_the_slope_is_that_of_the_loss(model, usual):
+@pytest.mark.parametrize("belief", [UNKNOWN, Belief.usual(np.array([0.5, -1.0]))])
+def test_the_slope_is_that_of_the_loss(model, belief):
     entries = Entries(*(part.astype(np.float64) if part.dtype == np.float32 else part for part in made(12)))
-    loss = weighing._Loss(entries, model, usual)
+    loss = weighing._Loss(entries, model, belief)
     at = np.random.default_rng(1).normal(0, 0.3, 2 + len(weighing.SIZES) + 2)
     slope = approx_fprime(at, lambda given: loss(given)[0], 1e-3)
     np.testing.assert_allclose(loss(at)[1], slope, atol=3e-3)
@@ -89,7 +106,7 @@ def test_the_loss_is_how_unlikely_the_answers_are_among_all_that_can_be_shown(le
     tables = list(tables_of(leak_free, {}, "cpu")["high"].values())[:3]
     place = Places(tables)
     entries = Weighing(model, asked, place).entries([place.values(table) for table in tables])
-    loss = weighing._Loss(entries, True, np.full(3 * len(CURVES), np.nan))
+    loss = weighing._Loss(entries, True, Belief.small(3 * len(CURVES)))
     weights = np.random.default_rng(0).random(3 * len(CURVES))
     given = np.concatenate([weights, np.zeros(len(weighing.SIZES) + 1), [weighing.USUAL_SCALE]])
     own = Scorer(model).scores(asked.queries.members).numpy() * loss.scale(weighing.USUAL_SCALE)

@@ -58,9 +58,8 @@ def gathered(
     if alike is not None and alike.nnz:
         for kind, some in tables.items():
             of_new[kind] = [strongest(part, MOST) for table in some.values() for part in spread_to(table, alike)]
-    known = {kind: list(some.values()) for kind, some in tables.items()}
     views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items)
-    place = Places([table for side in (known, of_new) for some in side.values() for table in some], views)
+    place = Places([table for kind in tables for table in (*tables[kind].values(), *of_new[kind])], views)
     amounts = np.zeros((len(KINDS), len(place.targets)), dtype=np.float32)
     chosen: dict[Kind, Choice] = {}
     for at, kind in enumerate(KINDS):

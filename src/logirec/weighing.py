@@ -27,6 +27,8 @@ STEPS = 60
 CLOSE_ENOUGH = 1e-6  # less than this does not change a ranking
 # So many queries' worth of belief that a weight is what it usually is (usual.py), or small where that is not known.
 FIRM, LOOSE = 16.0, 1.0
+# So many answers' worth that what is said of new items counts little: most queries may ask for the same few of them.
+FIRM_OF_NEW = 32.0
 SIZES = (1, 2, 3, 4, 8, 16)  # of baskets, up to each
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
 USUAL_SCALE = float(np.log(0.3))  # of the model's own scores, as a logarithm
@@ -60,6 +62,24 @@ FORMS = {
     "sums and logarithms, hardly the model": Form(len(CURVES), model=False),
     "sums, hardly the model": Form(model=False),
 }
+
+
+class Belief(NamedTuple):
+    """What weights are taken to be before a query has spoken, and how many queries it takes to change that."""
+
+    weights: np.ndarray  # (F,)
+    firm: np.ndarray  # (F,)
+
+    @classmethod
+    def usual(cls, weights: np.ndarray) -> "Belief":
+        return cls(weights.ravel(), np.full(weights.size, FIRM))
+
+    @classmethod
+    def small(cls, count: int, firm: float = LOOSE) -> "Belief":
+        return cls(np.zeros(count), np.full(count, firm))
+
+    def then(self, others: "Belief") -> "Belief":
+        return Belief(*(np.concatenate(both) for both in zip(self, others, strict=True)))
 
 
 class Choice(NamedTuple):
@@ -138,25 +158,32 @@ class Weighing:
         halves = [np.arange(first, len(self.asked.queries), 2) for first in (0, 1)]
         asked = [_take(self.asked, half) for half in halves]
 
-        def attempt(forms: dict[str, Form], tables: list[np.ndarray], label: str = "") -> None:
+        def attempt(forms: dict[str, Form], new: list[np.ndarray], label: str = "") -> None:
             nonlocal choice, chosen
-            entries = self.entries(tables)
-            expected = np.full(entries.features.shape[1], np.nan)
-            if usual is not None:
-                expected[: usual.size] = usual.ravel()
+            every = tables + new
+            entries = self.entries(every)
             parts = [entries.of(half) for half in halves]
             for name, form in forms.items():
-                made = [self._amounts(form, tables, expected, part) for part in parts]
+                belief = self._belief(form, usual, len(tables), len(new))
+                made = [self._amounts(form, every, belief, part) for part in parts]
                 found = float(np.mean([self._mrr(made[at], asked[1 - at]) for at in (0, 1)]))
                 if found > WORTH_IT * choice.valid_mrr:
                     choice = Choice(name + label, found, alone)
-                    chosen = partial(self._amounts, form, tables, expected, entries)
+                    chosen = partial(self._amounts, form, every, belief, entries)
 
-        attempt(FORMS, tables)
+        attempt(FORMS, [])
         if of_new:
             name = choice.form if choice.form in FORMS else next(iter(FORMS))
-            attempt({name: FORMS[name]}, tables + of_new, ", new items too")
+            attempt({name: FORMS[name]}, of_new, ", new items too")
         return choice, chosen()
+
+    def _belief(self, form: Form, usual: np.ndarray | None, tables: int, new: int) -> Belief:
+        """Usual weights are of all curves together."""
+        known = Belief.small(tables * form.curves)
+        if usual is not None and form.curves == len(CURVES):
+            known = Belief.usual(usual)
+        answers = len(np.unique(self.asked.queries.answers.values))
+        return known.then(Belief.small(new * form.curves, FIRM_OF_NEW * len(self.asked.queries) / max(1, answers)))
 
     def _mrr(self, amounts: np.ndarray | None, asked: Questions) -> float:
         evidence = None if amounts is None else self.place.evidence(np.stack([amounts, amounts]))
@@ -164,11 +191,9 @@ class Weighing:
             evidence = evidence.to(self.model.raw_items.device)
         return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items)
 
-    def _amounts(self, form: Form, tables: list[np.ndarray], usual: np.ndarray, entries: "Entries") -> np.ndarray:
-        used = [place for place in range(len(usual)) if place % len(CURVES) < form.curves]
-        if form.curves < len(CURVES):
-            usual = np.full_like(usual, np.nan)  # they are of all curves together
-        weights, scale = fitted(entries.with_columns(used), form.model, usual[used])
+    def _amounts(self, form: Form, tables: list[np.ndarray], belief: Belief, entries: "Entries") -> np.ndarray:
+        used = [place for place in range(entries.features.shape[1]) if place % len(CURVES) < form.curves]
+        weights, scale = fitted(entries.with_columns(used), form.model, belief)
         amounts = np.zeros_like(tables[0])
         columns = product(tables, CURVES[: form.curves])
         for weight, (table, curve) in zip((weights / scale).astype(np.float32), columns, strict=True):
@@ -247,26 +272,26 @@ def counted(own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (sums / np.maximum(count, 1)).astype(np.float32), many.astype(np.float32)
 
 
-def fitted(entries: Entries, model: bool, usual: np.ndarray) -> tuple[np.ndarray, float]:
-    """(F,) weights, and that of the model's own scores. The rest has those alone. `usual` (F,): NaN where unknown.
+def fitted(entries: Entries, model: bool, belief: Belief) -> tuple[np.ndarray, float]:
+    """(F,) weights, and that of the model's own scores. The rest has those alone.
 
     Baskets of different sizes are sure to different degrees, which changes no ranking: each size has its own.
     """
-    loss = _Loss(entries, model, usual)
-    start = np.concatenate([loss.usual, np.zeros(len(SIZES) + 1), [USUAL_SCALE]])
+    loss = _Loss(entries, model, belief)
+    start = np.concatenate([belief.weights, np.zeros(len(SIZES) + 1), [USUAL_SCALE]])
     options = {"maxiter": STEPS, "ftol": CLOSE_ENOUGH}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
     if not np.isfinite(found).all():  # a search that went astray says nothing
-        return np.zeros(len(usual)), 1.0
-    return found[: len(usual)], loss.scale(found[-1])
+        return np.zeros(len(belief.weights)), 1.0
+    return found[: len(belief.weights)], loss.scale(found[-1])
 
 
 class _Loss:
     """How unlikely the answers are with weights, certainties and the logarithm of the model's scale; and its slope."""
 
-    def __init__(self, entries: Entries, model: bool, usual: np.ndarray) -> None:
-        self.entries, self.model, self.usual = entries, model, np.nan_to_num(usual)
-        self.firm = np.where(np.isnan(usual), LOOSE, FIRM) / len(entries.lengths)
+    def __init__(self, entries: Entries, model: bool, belief: Belief) -> None:
+        self.entries, self.model, self.believed = entries, model, belief.weights
+        self.firm = belief.firm / len(entries.lengths)
         self.starts = np.cumsum(entries.lengths) - entries.lengths
         self.answers = np.flatnonzero(entries.wanted)
         owners = np.repeat(np.arange(len(entries.lengths)), entries.lengths)[self.answers]
@@ -302,7 +327,7 @@ class _Loss:
         by_group = np.bincount(entries.group, by_certainty * certainty, minlength=len(sure))
         near *= np.repeat(certainty, entries.lengths)
         by_scale = near @ entries.own + rest.sum(1) @ certainty
-        away, loose = weights - self.usual, LOOSE / queries
+        away, loose = weights - self.believed, LOOSE / queries
         far = logarithm[0] - USUAL_SCALE if self.model else 0.0  # a model that knows nothing might run away with it
         slope = np.concatenate(
             [
