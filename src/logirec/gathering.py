@@ -52,7 +52,7 @@ def gathered(
 ) -> tuple[Evidence, dict[Kind, Choice]]:
     """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like.
 
-    `filtered`: what is known is not ranked, as usual, so that weights are near what they usually are."""
+    `filtered`: what is known is not ranked, as usual: weights are near what they usually are; for sets see `said`."""
     tables = tables_of(dataset, asked, model.raw_items.device.type, others)
     of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
     if alike is not None and alike.nnz:

@@ -520,6 +520,14 @@ def test_what_a_screen_reader_is_told(page, pair):
     assert len(ids) == len(set(ids))
 
 
+def test_the_largest_share_stays_in_its_column(page, pair):
+    page.open(asks(*pair))
+    page.until(lambda: page.all(".share"))
+    over = """const share = document.querySelector(".share"); share.textContent = "100%";
+        return share.scrollWidth - share.clientWidth"""
+    assert page.run(over) <= 0
+
+
 @pytest.mark.parametrize("state", ["", "basket", "query"])
 def test_a_phone_never_scrolls_sideways(page, pair, state):
     desk(page, 320, 640)
