@@ -249,6 +249,12 @@ class ServiceConfig(Settings):
     reload_seconds: Annotated[float, Field(ge=0, le=86_400)] = 1.0
     """How often to look whether the model has changed; 0: only at SIGHUP."""
 
+    @model_validator(mode="after")
+    def _a_batch_finds_room(self) -> "ServiceConfig":
+        if self.max_batch > self.queue:
+            raise ValueError(f"max_batch {self.max_batch} is more than queue {self.queue}: it would never find room")
+        return self
+
 
 def settings_error(error: ValidationError) -> UsageError:
     """All wrong settings in one line."""

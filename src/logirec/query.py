@@ -22,6 +22,7 @@ from logirec.relation import Relation
 MAX_TEXT = 20_000  # characters
 MAX_DEPTH = 20  # of brackets and negations
 MAX_BRANCHES = 16  # after everything is written as this or this or this
+MAX_LITERALS = 128  # in all of these: reasons ask again without each NOT, beside all the others
 
 
 @dataclass(frozen=True, order=True)
@@ -130,15 +131,25 @@ Branch = tuple[Literal, ...]  # all of them hold
 
 
 def branches(query: Query) -> list[Branch]:
-    """The query as alternatives, negation taken down to the items. Every one must ask for something."""
+    """The query as alternatives, negation taken down to the items. Every one must ask for something, and not for its
+    opposite too."""
     named = items_of(query)
     if len(named) > MAX_BASKET:
         raise QueryError(f"{len(named)} items; at most {MAX_BASKET}")
-    found = {tuple(sorted(branch)): None for branch in _branches(query, False)}
+    found = {tuple(sorted(branch)): None for branch in _branches(query, False) if _possible(branch)}
+    if not found:
+        raise QueryError("it asks for something and for its opposite")
+    count = sum(map(len, found))
+    if count > MAX_LITERALS:
+        raise QueryError(f"{count} parts with all alternatives written out; at most {MAX_LITERALS}")
     for branch in found:
         if all(literal.negated for literal in branch):
             raise QueryError("it only says what is not wanted; ask for a complement(...) or substitute(...) too")
     return list(found)
+
+
+def _possible(branch: frozenset[Literal]) -> bool:
+    return not any(Literal(linked, not negate) in branch for linked, negate in branch)
 
 
 def _branches(query: Query, negate: bool) -> list[frozenset[Literal]]:

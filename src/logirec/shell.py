@@ -2,12 +2,14 @@
 
 import contextlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from logirec.errors import LogiRecError
 from logirec.model.artifact import ITEMS
 from logirec.model.catalogue import Item, Search
-from logirec.query import parse
+from logirec.query import Query, parse
+from logirec.recommender.answers import Request
 from logirec.recommender.recommender import Recommender
 from logirec.reports.tables import show_answer, show_line
 
@@ -18,8 +20,9 @@ CHOICES = 8
 class Shell:
     """What a line does; `lines` is all that is said back besides answers."""
 
-    def __init__(self, recommender: Recommender, search: Search, top_k: int) -> None:
-        self.recommender, self.search, self.top_k = recommender, search, top_k
+    def __init__(self, recommender: Recommender, search: Search, request: Request) -> None:
+        """`request`: how every basket is asked about."""
+        self.recommender, self.search, self.request = recommender, search, request
         self.basket: dict[str, str] = {}  # id -> how it is shown
 
     def complete(self, text: str) -> list[str]:
@@ -32,7 +35,7 @@ class Shell:
                 self.basket.clear()
                 show_line("the basket is empty")
             elif word == "query" and rest:
-                show_answer(self.recommender.recommend(list(self.basket), self.top_k, parse(rest)))
+                self._answer(parse(rest))
             elif word == "drop" and rest:
                 self._change(rest, drop=True)
             elif line.strip():
@@ -52,7 +55,11 @@ class Shell:
             self.basket[item.item_id] = _shown(item)
         show_line("basket: " + (", ".join(self.basket.values()) or "empty"))
         if self.basket:
-            show_answer(self.recommender.recommend(list(self.basket), self.top_k))
+            self._answer()
+
+    def _answer(self, query: Query | None = None) -> None:
+        (answer,) = self.recommender.recommend_many([replace(self.request, basket=list(self.basket), query=query)])
+        show_answer(answer)
 
     def _one(self, text: str) -> Item | None:
         """The item of that id, or of that title, or the only one that fits."""
@@ -74,9 +81,9 @@ def _shown(item: Item) -> str:
     return f"{item.title} [{item.item_id}]" if item.title else item.item_id
 
 
-def run_shell(model: Path, top_k: int) -> None:
+def run_shell(recommender: Recommender, model: Path, request: Request) -> None:
     with contextlib.closing(Search(model / ITEMS)) as search:
-        shell = Shell(Recommender.load(model), search, top_k)
+        shell = Shell(recommender, search, request)
         _complete_with(shell)
         show_line(HELP)
         with contextlib.suppress(EOFError):

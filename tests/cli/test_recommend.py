@@ -1,9 +1,13 @@
 """`logirec recommend`, as a user types it."""
 
+import subprocess
+import sys
+
 import pytest
 
 from logirec.model.artifact import ITEMS, TrainedModel
 from logirec.model.catalogue import Search
+from logirec.recommender.answers import Request
 from logirec.recommender.recommender import Recommender
 from logirec.shell import Shell
 
@@ -64,7 +68,7 @@ def test_no_model(cli, tmp_path):
 @pytest.fixture
 def shell(trained_folder):
     search = Search(trained_folder / ITEMS)
-    yield Shell(Recommender.load(trained_folder), search, top_k=3)
+    yield Shell(Recommender.load(trained_folder), search, Request(top_k=3))
     search.close()
 
 
@@ -111,3 +115,18 @@ def test_lines_are_read_until_the_end(cli, trained_folder, item_ids, monkeypatch
     result = cli("recommend", trained_folder, "--interactive")
     assert result.code == 0
     assert "goes well" in result.out
+    lines = iter([item_ids[0]])
+    narrowed = cli("recommend", trained_folder, "--interactive", "--category", "no such category")
+    assert narrowed.code == 0
+    assert "nothing to recommend" in narrowed.out
+    assert cli("recommend", trained_folder, "--interactive", "--approximate").code == 2
+
+
+def test_whoever_has_read_enough_is_no_bug(trained_folder, item_ids):
+    for form in ([], ["--json"]):
+        command = [sys.executable, "-m", "logirec", "recommend", str(trained_folder), "--basket", item_ids[0]]
+        asked = subprocess.Popen([*command, "--top-k", "400", *form], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        asked.stdout.close()  # as `| head` does
+        assert asked.stderr.read() == b""
+        asked.stderr.close()
+        assert asked.wait() == 0

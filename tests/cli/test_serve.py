@@ -20,6 +20,8 @@ import pytest
         (["--api-key-file", "nowhere.txt"], {}, 3, "cannot be read"),
         (["--max-basket", "51"], {}, 2, "max_basket"),
         (["--port", "70000"], {}, 2, "port"),
+        (["--max-batch", "300", "--queue", "299"], {}, 2, "max_batch 300 is more than queue 299"),
+        (["--approximate"], {}, 2, "--ann"),
     ],
 )
 def test_what_is_refused(cli, trained_folder, monkeypatch, arguments, environment, code, words):

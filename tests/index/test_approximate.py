@@ -83,6 +83,18 @@ def test_what_has_evidence_is_found_wherever_it_lies(trained, folder):
     assert torch.equal(best.rows, exact.search(queries, Relation.CO_PURCHASE, 4, allowed).rows)
 
 
+def test_a_search_with_rules_and_evidence_is_exact(trained, folder):
+    """However much of what has evidence is ruled out, and whatever is neither near nor has most of it."""
+    index, exact, queries = ApproximateIndex.read(trained, folder), ExactIndex(trained), queries_of(trained, 8)
+    members = torch.arange(8)[:, None]
+    support = trained.evidence.of(members)
+    for seed, top_k in ((1, 1), (2, 3), (3, 10)):
+        forbidden = torch.rand(trained.items, generator=torch.Generator().manual_seed(seed)) < 0.9
+        ours = index.search(queries, Relation.CO_PURCHASE, top_k, forbidden, support)
+        scores = exact.scores(queries, Relation.CO_PURCHASE, support).masked_fill(forbidden, -torch.inf)
+        torch.testing.assert_close(ours.scores, scores.topk(top_k, dim=1).values, rtol=1e-3, atol=1e-3)
+
+
 def test_recommendations_are_nearly_those_of_the_exact_index(folder):
     exact, close = Recommender.load(folder), Recommender.load(folder, approximate=True)
     bought = exact.shelf.bought

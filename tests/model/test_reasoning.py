@@ -6,7 +6,7 @@ import torch
 from logirec.logic.beta import HIGHEST, LOWEST, stack
 from logirec.logic.operators import negation
 from logirec.model.logirec import Asked, Shape
-from logirec.model.reasoning import Operand, attention, embed_queries
+from logirec.model.reasoning import Operand, Reasoning, embed_queries
 from logirec.relation import Relation
 from tests.model.worlds import small_model
 
@@ -62,9 +62,30 @@ def test_a_batch_equals_its_queries_one_by_one(preset):
 @pytest.mark.parametrize("sets", ["summary", "members", "both"])
 def test_attention_is_shared_out_whole_and_follows_its_items(sets):
     model = small_model(sets=sets)
-    found, pair = attention(model, [[3, 8, 11], [8, 3]])
+    three, two = (Operand(BUY, (3, 8, 11)),), (Operand(BUY, (3, 8)),)
+    reasoning = Reasoning(model, [three, two])
+    found = reasoning.attention(three, (3, 8, 11))
     assert sum(found) == pytest.approx(1)
     assert min(found) > 0
-    ((third, first, second),) = attention(model, [[11, 3, 8]])
+    third, first, second = reasoning.attention(three, (11, 3, 8))
     assert [first, second, third] == pytest.approx(found)
-    assert attention(model, [[8, 3]])[0] == pytest.approx(pair)  # whatever is beside it
+    assert Reasoning(model, [two]).attention(two, (3, 8)) == pytest.approx(reasoning.attention(two, (3, 8)))
+
+
+def test_attention_is_that_of_the_operands_and_within_them():
+    model = small_model()
+    query = (Operand(BUY, (3, 8)), Operand(BUY, (8,)), Operand(VIEW, (5, 9)), Operand(VIEW, (3,), True))
+    reasoning = Reasoning(model, [query, query[:1]])
+    parts = [embed_queries(model, [(operand,)]) for operand in query]
+    views = [embed_queries(model, [(Operand(VIEW, (row,)),)]) for row in (5, 9)]
+
+    def shares(operands):
+        looked = model.intersect.shares(model.intersect.logits(stack(operands)), torch.ones(1, len(operands)) > 0)
+        return looked[0].mean(-1).tolist()
+
+    outer, seen, inner = shares(parts), shares(views), reasoning.attention(query[:1], (3, 8))
+    expected = {3: outer[0] * inner[0], 8: outer[0] * inner[1] + outer[1]}
+    expected |= {5: outer[2] * seen[0], 9: outer[2] * seen[1]}
+    total = sum(expected.values())
+    rows = (9, 3, 5, 8)
+    assert reasoning.attention(query, rows) == pytest.approx([expected[row] / total for row in rows])

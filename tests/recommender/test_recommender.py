@@ -253,12 +253,68 @@ def test_either_or_has_the_surest_of_both(recommender, ids):
 def test_confidence_rises_with_the_score_and_is_one_for_what_is_known(recommender, ids):
     for basket in ([ids[0]], ids[:2]):
         answer = recommender.recommend(basket, 30, without_substitutes=False)
-        known = recommender.shelf.bought_with_all(recommender.shelf.rows(basket))
+        shelf, members = recommender.shelf, recommender.shelf.rows(basket)
+        known = set.intersection(*(set(shelf.bought.of(row)) for row in members))
+        if len(basket) == 1:  # whose substitutes are not asked for
+            known -= set(shelf.substitutes(members))
         rows = recommender.shelf.rows(one.item_id for one in answer)
         learnt = [one.confidence for one, row in zip(answer, rows, strict=True) if row not in known]
         assert all(a >= b for a, b in pairwise(learnt))
         assert all(0 <= one.confidence <= 1 and one.uncertainty > 0 for one in answer)
         assert all(one.confidence == 1 for one, row in zip(answer, rows, strict=True) if row in known)
+
+
+def test_substitutes_that_are_asked_for_are_not_hidden_and_complements_are_not_sure(recommender, ids):
+    shelf = recommender.shelf
+    item = next(item for item in ids if len(shelf.substitutes(shelf.rows([item]))) > 2)
+    known = {shelf.vocabulary.item_ids[row] for row in shelf.substitutes(shelf.rows([item]))}
+    for basket in ([], [item]):
+        answer = recommender.recommend(basket, 10**6, parse(f"substitute({item})"), explain=False)
+        found = {one.item_id: one.confidence for one in answer}
+        assert known <= found.keys()
+        assert {name for name, sure in found.items() if sure == 1} == known == set(list(found)[: len(known)])
+        assert not recommender.recommend(basket, query=parse(f"substitute({item})")).removed
+    other = next(other for other in ids if other not in known and other != item)
+    mixed = recommender.recommend(query=parse(f"complement({other}) & substitute({item})"), top_k=10**6, explain=False)
+    assert not {one.item_id for one in mixed} & {
+        shelf.vocabulary.item_ids[row] for row in shelf.substitutes(shelf.rows([other]))
+    }
+
+
+def test_what_is_known_not_to_be_wanted_is_not_sure(recommender, ids):
+    bought = {item: set(recommender.shelf.bought.of(recommender.shelf.rows([item])[0])) for item in ids[:40]}
+    pairs = ((a, b) for a in bought for b in bought if bought[a] & bought[b] and bought[a] - bought[b])
+    one, other = next(pairs)
+    found = all_items(recommender, [], query=parse(f"complement({one}) & ~complement({other})"))
+    sure = {one.item_id for one in found if one.confidence == 1}
+    assert set(recommender.shelf.rows(sorted(sure))) == bought[one] - bought[other] - {*recommender.shelf.rows([other])}
+
+
+def test_what_lost_to_another_alternative_was_not_removed_by_a_not(recommender, ids):
+    removed = 0
+    for first, second in zip(ids[:30:2], ids[1:30:2], strict=True):
+        alone = f"complement({first}) & ~substitute({first})"
+        answer = recommender.recommend(query=parse(f"{alone} | complement({second})"))
+        # Named in the basket too, so that it is not recommended, as in the whole query.
+        mine = {one.item_id for one in recommender.recommend([second], query=parse(alone))}
+        soft = {gone.item_id for gone in answer.removed if not gone.known}
+        assert not soft & mine
+        removed += len(soft)
+    assert removed
+
+
+def test_attention_is_that_of_the_query(recommender, ids):
+    def attention(text):
+        best = recommender.recommend(query=parse(text)).recommendations[0]
+        return [part.attention for part in best.because.contributions]
+
+    a, b = sorted(ids[:2])
+    found = [attention(text.format(a, b)) for text in ("complement({} & {})", "complement({}) & complement({})")]
+    assert all(sum(one) == pytest.approx(1, abs=1e-5) for one in found)
+    assert found[0] != pytest.approx(found[1], abs=1e-4)
+    thrice = attention(f"complement({a}) & complement({a} & {b}) & ~substitute({b})")
+    assert len(thrice) == 2
+    assert thrice[0] > found[0][0]  # it is asked for twice
 
 
 def test_without_a_single_link_there_is_low_evidence(trained_folder, ids, recommender):

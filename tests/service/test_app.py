@@ -58,6 +58,9 @@ def test_direction_model_and_health(client, ids):
     found = client.get("/v1/direction", params={"first": ids[0], "second": ids[1]}).json()
     assert found["forward"] != found["backward"]
     assert client.get("/v1/direction", params={"first": ids[0], "second": ids[0]}).status_code == 422
+    error = error_of(client.get("/v1/direction", params={"first": ids[0], "second": "nothing"}))
+    assert error["code"] == "unknown_items"
+    assert "none" not in error["message"]  # the first is there
     about = client.get("/v1/model").json()
     assert about["items"] == len(ids)
     assert about["metrics"]["low"]["filtered"]["mrr"] >= 0

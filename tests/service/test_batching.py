@@ -157,23 +157,3 @@ def test_leaving_answers_what_still_waits():
         return await asyncio.gather(*waiting)
 
     assert run(main()) == [2 * n for n in range(7)]
-
-
-def test_other_work_is_done_in_the_thread_of_the_batches():
-    threads = []
-
-    def work(numbers):
-        threads.append(threading.current_thread())
-        return numbers
-
-    def fails():
-        raise ValueError("as it is")
-
-    async def main():
-        async with Batcher(work) as batcher:
-            await batcher.ask(1, 10)
-            assert await batcher.between(threading.current_thread) is threads[0]
-            with pytest.raises(ValueError, match="as it is"):
-                await batcher.between(fails)
-
-    run(main())

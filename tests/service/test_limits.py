@@ -115,6 +115,9 @@ def test_queue(models, ids, held, limits):
         def several(count):
             return ask(port, "POST", "/v1/recommend/batch", json.dumps({"requests": [one] * count}))
 
+        def direction():
+            return ask(port, "GET", f"/v1/direction?first={ids[0]}&second={ids[1]}")
+
         def waiting():
             text = ask(port, "GET", "/metrics").text
             return float(re.search(r"^logirec_requests_waiting (\S+)", text, re.M)[1])
@@ -126,9 +129,9 @@ def test_queue(models, ids, held, limits):
         until(lambda: waiting() == size - 1)
         refused = [several(2)]  # room for one only: neither takes it
         assert waiting() == size - 1
-        accepted.append(pool.submit(single))
+        accepted.append(pool.submit(direction))
         until(lambda: waiting() == size)
-        refused += [single(), several(1)]
+        refused += [single(), several(1), direction()]
         for response in refused:  # while the worker is still held: at once
             assert response.status_code == 503
             assert response.headers["retry-after"] == "1"
@@ -147,6 +150,9 @@ def test_deadline(models, ids, held):
             assert response.status_code == 503
             assert response.headers["retry-after"] == "1"
             assert error_of(response)["code"] == "late"
+        response = client.get("/v1/direction", params={"first": ids[0], "second": ids[1]})
+        assert response.status_code == 503
+        assert error_of(response)["code"] == "late"
         held.let_go.set()
     with client_of(models, deadline_ms=600_000) as client:
         assert client.post("/v1/recommend", json=body).status_code == 200

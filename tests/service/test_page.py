@@ -249,7 +249,7 @@ def test_notices_say_what_is_not_known_and_where_evidence_is_thin(page, pair, re
     page.browser.get("about:blank")
     page.browser.get(f"{page.address}/{asks('no such item')}")
     page.until(lambda: page.text("#answer-title") == "No answer")
-    assert "none of these items is in the catalogue" in page.text("#notices")
+    assert "is not in the catalogue" in page.text("#notices")
 
 
 # Both ways ----------------------------------------------------------------------------------------------------------

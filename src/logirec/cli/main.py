@@ -1,13 +1,12 @@
 """`logirec`: the verbs, and how an error becomes one line and an exit code."""
 
-import os
 import signal
 import sys
 import traceback
 
 import typer
 
-from logirec.cli import audit, bench, compare, demo, evaluate, prepare, recommend, serve, train
+from logirec.cli import audit, bench, compare, demo, evaluate, options, prepare, recommend, serve, train
 from logirec.errors import Interrupted, LogiRecError, ResourceError
 
 INTERRUPTED = Interrupted.exit_code
@@ -49,8 +48,8 @@ def main() -> None:
         if code == INTERRUPTED:  # typer keeps Ctrl-C to itself
             _say("interrupted")
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read us has seen enough (| head)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        options.seen_enough()
         code = 0
     except Exception as error:
         if debug:

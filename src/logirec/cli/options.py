@@ -1,5 +1,6 @@
 """Options that say what the settings say: one help text, kept beside the field."""
 
+import os
 import sys
 from typing import Any
 
@@ -22,4 +23,13 @@ def setting(model: type[BaseModel], name: str, *flags: str) -> Any:
 def print_json(value: object) -> None:
     import json
 
-    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    try:
+        sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # here, because click would call it a failure
+        seen_enough()
+
+
+def seen_enough() -> None:
+    """Whoever reads us wants no more (| head): the rest is written to nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -21,23 +21,25 @@ def command(
     json: bool = options.JSON,
 ) -> None:
     """Recommend what completes a basket: with the reasons and how sure it is."""
-    if interactive:
-        if basket or query or json:
-            raise UsageError("--interactive starts with an empty basket; leave out --basket, --query and --json")
-        from logirec.shell import run_shell
-
-        run_shell(model, top_k)
-        return
-    if not basket and query is None:
+    if interactive and (basket or query or json):
+        raise UsageError("--interactive starts with an empty basket; leave out --basket, --query and --json")
+    if not interactive and not basket and query is None:
         raise UsageError("name at least one --basket ID, or a --query")
     from dataclasses import asdict
 
     from logirec.query import parse
+    from logirec.recommender.answers import Request
     from logirec.recommender.recommender import Recommender
 
     asked = None if query is None else parse(query)
+    request = Request(basket, top_k, asked, not substitutes, exclude, category or None)
     recommender = Recommender.load(model, approximate=approximate)
-    answer = recommender.recommend(basket, top_k, asked, not substitutes, exclude, category or None)
+    if interactive:
+        from logirec.shell import run_shell
+
+        run_shell(recommender, model, request)
+        return
+    (answer,) = recommender.recommend_many([request])
     if json:
         options.print_json(asdict(answer))
     else:

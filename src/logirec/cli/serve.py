@@ -45,7 +45,7 @@ def command(
         )
     except ValidationError as error:
         raise settings_error(error) from error
-    load_server()(model, host, port, config, key_file)
+    load_server()(model, host, port, config, key_file, approximate)
 
 
 def load_server() -> Callable[..., None]:

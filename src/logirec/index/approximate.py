@@ -146,7 +146,7 @@ class ApproximateIndex:
         best = in_order(*self._scored(queries, relation, torch.from_numpy(rows)))
         floor = best.scores[:, -1] if depth < self.items else torch.full_like(best.scores[:, -1], -torch.inf)
         if support is not None:
-            best = self._supported(queries, relation, best.rows, support)
+            best = self._beside(queries, relation, best.rows, support.strongest(depth), support)
         table = self.scores_of(queries, relation, self.sampled.expand(len(rows), -1), support)
 
         def again(line: int, top_k: int, forbidden: Tensor) -> Best:
@@ -157,11 +157,16 @@ class ApproximateIndex:
 
         return SampledScan(*best, floor, again, self.sampled, table, self.items)
 
-    def _supported(
-        self, queries: Beta, relation: Relation | Sequence[Relation], rows: Tensor, support: Support
+    def _beside(
+        self,
+        queries: Beta,
+        relation: Relation | Sequence[Relation],
+        rows: Tensor,
+        more: Tensor,
+        support: Support,
     ) -> Best:
-        """What the graph has found and what has most evidence, together."""
-        rows = torch.cat([rows, support.strongest(rows.shape[1])], dim=1).sort(dim=1).values
+        """What the graph has found and what has evidence, together."""
+        rows = torch.cat([rows, more], dim=1).sort(dim=1).values
         rows[:, 1:] = rows[:, 1:].masked_fill(rows[:, 1:] == rows[:, :-1], -1)  # each once
         return in_order(*self._scored(queries, relation, rows, support))
 
@@ -194,7 +199,7 @@ class ApproximateIndex:
         forbidden: Tensor | None = None,
         support: Support | None = None,
     ) -> Best:
-        """All items are looked at: what is ruled out may be most of what is near."""
+        """All items are looked at, and all that has evidence: what is ruled out may be most of what is near."""
         faiss = _faiss()
         allowed = np.arange(self.items) if forbidden is None else np.flatnonzero(~forbidden.numpy())
         settings = faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))
@@ -202,10 +207,8 @@ class ApproximateIndex:
         _, rows = every.search(self._asked(queries, relation), min(top_k, self.items), params=settings)
         if support is None:
             return in_order(*self._scored(queries, relation, torch.from_numpy(rows)))
-        best = self._supported(queries, relation, torch.from_numpy(rows), support)
-        if forbidden is not None:
-            ruled_out = forbidden[best.rows.clamp(min=0)]
-            best = in_order(best.rows.masked_fill(ruled_out, -1), best.scores.masked_fill(ruled_out, -torch.inf))
+        more = support.strongest(forbidden=forbidden)
+        best = self._beside(queries, relation, torch.from_numpy(rows), more, support)
         return Best(*(part[:, : rows.shape[1]] for part in best))
 
     def _asked(self, queries: Beta, relation: Relation | Sequence[Relation]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
@@ -81,7 +82,7 @@ class Search:
         self.store = _open(path)
 
     def find(self, text: str, limit: int) -> list[Item]:
-        words = re.findall(r"\w+", text)
+        words = re.findall(r"\w+", unicodedata.normalize("NFC", text))  # an accent by itself is no letter
         if not words:
             return []
         # Each word quoted, so that no part of it is read as FTS5's own language; * matches beginnings.

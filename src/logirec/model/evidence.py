@@ -9,6 +9,7 @@ substitutes of a member are not wanted, what it says for those that are known (v
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 
 class Evidence(nn.Module):
@@ -75,15 +76,19 @@ class Support:
             there &= ~(self.unlike[:, :, None] & self.evidence.viewed[place])
         return (self.evidence.amounts[self.several[:, None, None], place] * there).sum(1)
 
-    def strongest(self, count: int) -> Tensor:
-        """(B, count) rows with the most evidence, -1 where there are fewer; for indexes that do not see all items."""
-        found = torch.full((len(self.members), count), -1, device=self.members.device)
+    def strongest(self, count: int | None = None, forbidden: Tensor | None = None) -> Tensor:
+        """(B, M) the rows with the most evidence, or all, of those that are not forbidden (N,); -1 where there are
+        fewer. For indexes that do not see all items."""
         owners, rows, _ = self._entries()
-        for basket in range(len(found)):
+        found = []
+        for basket in range(len(self.members)):
             mine = torch.tensor(sorted(set(rows[owners == basket].tolist())), dtype=torch.int64, device=rows.device)
-            best = mine[self.some(torch.tensor([basket])).at(mine[None])[0].topk(min(count, len(mine))).indices]
-            found[basket, : len(best)] = best
-        return found
+            if forbidden is not None:
+                mine = mine[~forbidden[mine]]
+            if count is not None and len(mine) > count:
+                mine = mine[self.some(torch.tensor([basket])).at(mine[None])[0].topk(count).indices]
+            found.append(mine)
+        return pad_sequence(found, batch_first=True, padding_value=-1)
 
     def some(self, baskets: Tensor) -> "Support":
         unlike = None if self.unlike is None else self.unlike[baskets]

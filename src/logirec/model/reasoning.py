@@ -7,7 +7,7 @@ once for all sets that hold it, and how much attention an operand asks for depen
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -36,42 +36,41 @@ def embed_queries(model: LogiRec, queries: Sequence[Meeting]) -> Beta:
     return Reasoning(model, queries).of(queries)
 
 
-def attention(model: LogiRec, baskets: Sequence[Sequence[int]]) -> list[list[float]]:
-    """How much of a set's query each member is, by the attention of the intersections; sums to 1."""
-    return Reasoning(model, [], baskets).attention(baskets)
-
-
 class Reasoning:
     """Queries that have gone through the networks."""
 
     @torch.no_grad()
-    def __init__(self, model: LogiRec, queries: Iterable[Meeting], baskets: Iterable[Sequence[int]] = ()) -> None:
-        """`baskets`: whose attention will be asked for."""
+    def __init__(self, model: LogiRec, queries: Iterable[Meeting]) -> None:
         self.model, self.device = model, model.raw_items.device
         self.places = {query: at for at, query in enumerate(dict.fromkeys(queries))}
         wanted = {(operand.relation, operand.rows) for query in self.places for operand in query}
-        sets = sorted({rows for relation, rows in wanted if relation == BUY and len(rows) > 1} | _several(baskets))
-        self.looked: dict[tuple[int, ...], list[float]] = {}
-        self.embedding = self._met(*self._operands(wanted, sets))
+        # How much attention each operand has in its query, and each item in its set.
+        self.between: dict[Meeting, list[float]] = {}
+        self.within: dict[tuple[Relation, tuple[int, ...]], list[float]] = {}
+        self.embedding = self._met(*self._operands(wanted))
 
     def of(self, queries: Sequence[Meeting]) -> Beta:
         """(B, D)."""
         at = self._rows([self.places[query] for query in queries])
         return Beta(*(part[at] for part in self.embedding))
 
-    def attention(self, baskets: Iterable[Sequence[int]]) -> list[list[float]]:
-        found = []
-        for basket in baskets:
-            looked = dict(zip(sorted(basket), self.looked.get(tuple(sorted(basket)), [1.0]), strict=True))
-            found.append([looked[row] for row in basket])
-        return found
+    def attention(self, query: Meeting, rows: Sequence[int]) -> list[float]:
+        """How much of what a query wants each of its items is; sums to 1."""
+        found = dict.fromkeys(rows, 0.0)
+        for operand, share in zip(query, self.between.get(query, [1.0]), strict=True):
+            if not operand.negated:
+                for row, own in zip(operand.rows, self.within.get(operand[:2], [1.0]), strict=True):
+                    found[row] += share * own
+        total = sum(found.values())
+        return [share / total for share in found.values()]
 
     def _operands(
-        self, wanted: set[tuple[Relation, tuple[int, ...]]], sets: list[tuple[int, ...]]
+        self, wanted: set[tuple[Relation, tuple[int, ...]]]
     ) -> tuple[dict[tuple[Relation, tuple[int, ...]], int], Beta]:
         """Each set moved along its relation: where it lies, and the embeddings."""
         model = self.model
-        items = sorted({row for _, rows in wanted for row in rows} | {row for rows in sets for row in rows})
+        items = sorted({row for _, rows in wanted for row in rows})
+        sets, several = (sorted(rows for own, rows in wanted if own == each and len(rows) > 1) for each in (BUY, VIEW))
         place = {row: at for at, row in enumerate(items)}
         anchors = model.anchor(self._rows(items))
         bought = [row for row in items if (BUY, (row,)) in wanted]
@@ -89,8 +88,8 @@ class Reasoning:
         at = {row: n for n, row in enumerate(bought)}
         together = self._sets(by_buying, at, sets, inside)
         at = {row: n for n, row in enumerate(viewed)}
-        several = sorted(rows for relation, rows in wanted if relation == VIEW and len(rows) > 1)
-        unlike, _ = self._intersected(by_viewing, [tuple(at[row] for row in rows) for rows in several])
+        unlike, looked = self._intersected(by_viewing, [tuple(at[row] for row in rows) for rows in several])
+        self._keep(self.within, [(VIEW, rows) for rows in several], several, looked)
         alone = Beta(*(part[: len(bought)] for part in by_buying))
         keys = [
             *((BUY, (row,)) for row in bought),
@@ -119,9 +118,12 @@ class Reasoning:
             operands = [(first + n, *(at[row] for row in rows)) for n, rows in enumerate(sets)]
             result, weights = self._intersected(moved, operands)
             looked = weights[:, :1] * inside + weights[:, 1:]
-        shares = zip(sets, looked.tolist(), strict=True)
-        self.looked = {rows: share[: len(rows)] for rows, share in shares}
+        self._keep(self.within, [(BUY, rows) for rows in sets], sets, looked)
         return result
+
+    def _keep(self, kept: dict[Any, list[float]], keys: Sequence[Any], lists: Sequence[Any], looked: Tensor) -> None:
+        """Of each list its own attention, without what it was filled up with."""
+        kept |= {key: own[: len(some)] for key, some, own in zip(keys, lists, looked.tolist(), strict=True)}
 
     def _intersected(self, table: Beta, lists: list[tuple[int, ...]]) -> tuple[Beta, Tensor]:
         """Of some rows of a table each, and the mean attention to each (S, M)."""
@@ -149,9 +151,10 @@ class Reasoning:
         whole = _take(table, self._rows([at(query[0]) for query in single]))
         needed = sorted({at(operand) for query in several for operand in query})
         place = {n: nth for nth, n in enumerate(needed)}
-        met, _ = self._intersected(
+        met, looked = self._intersected(
             _take(table, self._rows(needed)), [tuple(place[at(operand)] for operand in query) for query in several]
         )
+        self._keep(self.between, several, several, looked)
         for queries, found in ((single, whole), (several, met)):
             mine = self._rows([self.places[query] for query in queries])
             for part, own in zip(result, found, strict=True):
@@ -165,8 +168,8 @@ class Reasoning:
 def looked_up(queries: Sequence[Meeting], device: torch.device) -> tuple[Tensor, Tensor, Tensor | None]:
     """What evidence is looked up for: items whose complements are wanted (B, M), which places hold one, and which of
     them are items whose substitutes are not wanted, if any are."""
-    wanted = [sorted(_named(query, BUY, negated=False)) for query in queries]
-    apart = [_named(query, VIEW, negated=True) for query in queries]
+    wanted = [sorted(named(query, BUY, negated=False)) for query in queries]
+    apart = [named(query, VIEW, negated=True) for query in queries]
     members, present = padded(wanted, device)
     if not any(apart):
         return members, present, None
@@ -174,7 +177,7 @@ def looked_up(queries: Sequence[Meeting], device: torch.device) -> tuple[Tensor,
     return members, present, padded(unlike, device)[0] > 0
 
 
-def _named(query: Meeting, relation: Relation, negated: bool) -> set[int]:
+def named(query: Meeting, relation: Relation, negated: bool) -> set[int]:
     return {row for o in query if o.relation == relation and o.negated == negated for row in o.rows}
 
 
@@ -184,10 +187,6 @@ def padded(lists: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor
     members = torch.tensor([[*rows, *[0] * (size - len(rows))] for rows in lists], device=device)
     present = torch.tensor([[True] * len(rows) + [False] * (size - len(rows)) for rows in lists], device=device)
     return members, present
-
-
-def _several(baskets: Iterable[Sequence[int]]) -> set[tuple[int, ...]]:
-    return {tuple(sorted(basket)) for basket in baskets if len(basket) > 1}
 
 
 def _take(embeddings: Beta, rows: Tensor) -> Beta:

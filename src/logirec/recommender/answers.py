@@ -28,7 +28,7 @@ class Contribution:
     title: str | None
     share: float  # of the reasons, all items together 1
     change: float | None  # how much lower the item stands without it; None where nothing would be left to ask
-    attention: float  # how much the model looked at it, all items together 1
+    attention: float  # how much of the query the model lets it be, all items together 1
     bought_together: bool  # a known link leads from it to the recommendation
 
 
@@ -58,7 +58,7 @@ class Recommendation:
     category: str | None
     rank: int
     score: float
-    confidence: float | None  # that it is a true complement: 1 for a known one; None where nothing was calibrated
+    confidence: float | None  # that it is a true answer: 1 where links say so; None where nothing was calibrated
     uncertainty: float  # of its embedding: 1 knows nothing, near 0 is sure
     because: Because | None
 

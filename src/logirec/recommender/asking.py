@@ -6,7 +6,7 @@ from functools import cached_property
 
 from logirec.config import MAX_BASKET
 from logirec.errors import InputError, UnknownItems
-from logirec.model.reasoning import Meeting, Operand
+from logirec.model.reasoning import Meeting, Operand, named
 from logirec.query import Linked, Literal, Query, asked_for, branches, items_of
 from logirec.recommender.answers import Request
 from logirec.recommender.shelf import Shelf
@@ -52,6 +52,12 @@ class Asked:
     unknown: tuple[str, ...]  # ids that the catalogue does not hold; left out
     named: tuple[int, ...]  # all items of basket and query: never recommended
     basket: tuple[int, ...]  # those of them that something is wanted for
+
+    @property
+    def apart(self) -> set[int]:
+        """The items that are asked about, but for those whose substitutes are wanted."""
+        wanted = (named(branch.meeting, Relation.CO_VIEW, negated=False) for branch in self.branches)
+        return set(self.basket).difference(*wanted)
 
     @property
     def meetings(self) -> Iterator[Meeting]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from logirec.index.scan import Scan
 from logirec.model.reasoning import Meeting, Reasoning
 from logirec.recommender.asking import Asked, Branch, without_operand
-from logirec.recommender.shelf import Shelf
+from logirec.recommender.shelf import Known, Shelf
 from logirec.relation import Relation
 
 SPARE = 32  # items scored beside the wanted ones: what is ruled out comes off these
@@ -50,7 +50,7 @@ class Rules:
     def __init__(self, asked: Asked, shelf: Shelf) -> None:
         request = asked.request
         self.rows = {*asked.named, *shelf.rows(item_id for item_id in request.exclude if item_id in shelf.vocabulary)}
-        self.hidden = shelf.substitutes(asked.basket) if request.without_substitutes else {}
+        self.hidden = shelf.substitutes(asked.apart) if request.without_substitutes else {}
         self.allowed = None if request.categories is None else shelf.in_categories(request.categories)
 
     def forbids(self, row: int, hiding: bool = True) -> bool:
@@ -110,11 +110,11 @@ class _Hunt:
     """The lines of a batch with what the scan has found."""
 
     def __init__(self, shelf: Shelf, reasoning: Reasoning, lines: Sequence[Line], depth: int) -> None:
-        self.shelf, self.lines = shelf, lines
+        self.shelf, self.reasoning, self.lines = shelf, reasoning, lines
         scan = shelf.scan(reasoning, [line.meeting for line in lines], [line.relation for line in lines], depth)
         self.rows, self.scores, self.floors = scan.rows.tolist(), scan.scores.tolist(), scan.floor.tolist()
         self.scan = scan
-        self.known = [shelf.bought_with_all(line.branch.basket) if line.dropped is None else set() for line in lines]
+        self.known = [shelf.known(line.meeting) if line.dropped is None else Known(set(), set()) for line in lines]
         self.normalisers = self._normalisers(scan)
 
     def _normalisers(self, scan: Scan) -> list[float]:
@@ -123,7 +123,7 @@ class _Hunt:
         for line, known in zip(self.lines, self.known, strict=True):
             curve = None if line.dropped is not None else self.shelf.curve(line.branch.basket)
             temperatures.append(0.0 if curve is None else curve.temperature)
-            without.append([*line.asked.named, *known])
+            without.append([*line.asked.named, *known.right, *known.wrong])
         return scan.log_sums(temperatures, without)
 
     def best(self, line: int, rules: Rules, hiding: bool = True) -> list[tuple[int, float]]:
@@ -143,22 +143,36 @@ class _Hunt:
         pairs = zip(best.rows[0].tolist(), best.scores[0].tolist(), strict=True)
         return [(row, score) for row, score in pairs if row >= 0]
 
+    def known_first(self, line: int, rules: Rules, best: list[tuple[int, float]]) -> list[tuple[int, float]]:
+        """Of substitutes, those that are known and then the best: evidence puts known complements first, and there is
+        none for substitutes."""
+        own = self.lines[line]
+        rows = [row for row in sorted(self.known[line].right) if not rules.forbids(row)]
+        if own.relation != Relation.CO_VIEW or not rows:
+            return best
+        (scores,) = self.shelf.scores_of(self.reasoning, [own.meeting], [own.relation], [rows])
+        known = sorted(zip(rows, scores, strict=True), key=lambda one: -one[1])
+        return [*known, *(one for one in best if one[0] not in self.known[line].right)][: own.asked.request.top_k]
+
     def confidences(self, line: int, rows: Sequence[int], scores: Sequence[float]) -> Iterable[float | None]:
-        """What is known to be bought with all of the basket is a complement; of the rest, what validation taught."""
+        """What links say is right is sure; of the rest, what validation taught."""
         curve = self.shelf.curve(self.lines[line].branch.basket)
         if curve is None:
             return [None] * len(rows)
         learnt = curve.confidence(np.array(scores), self.normalisers[line]).tolist()
-        return [1.0 if row in self.known[line] else sure for row, sure in zip(rows, learnt, strict=True)]
+        return [1.0 if row in self.known[line].right else sure for row, sure in zip(rows, learnt, strict=True)]
 
 
 def _ranking(asked: Asked, hunt: _Hunt, lines: range) -> Ranking:
     request, rules = asked.request, Rules(asked, hunt.shelf)
     best: dict[int, Ranked] = {}
     ruled_out: dict[int, int] = {}
+    found: dict[Branch, set[int]] = {}
     for branch, line in enumerate(lines[: len(asked.branches)]):
-        picked = hunt.best(line, rules)
+        best_here = hunt.best(line, rules)
+        picked = hunt.known_first(line, rules, best_here)
         rows, scores = [row for row, _ in picked], [score for _, score in picked]
+        found[asked.branches[branch]] = {row for row, _ in best_here}  # though others may be shown
         confidences = hunt.confidences(line, rows, scores)
         for ranked in map(Ranked, rows, [branch] * len(rows), scores, confidences):
             if ranked.row not in best or (ranked.confidence or 0) > (best[ranked.row].confidence or 0):
@@ -173,10 +187,10 @@ def _ranking(asked: Asked, hunt: _Hunt, lines: range) -> Ranking:
     gone = {one.row for one in shown} | ruled_out.keys()
     moved_out = []
     for line in lines[len(asked.branches) :]:
-        dropped = hunt.lines[line].dropped
+        mine, dropped = hunt.lines[line].branch, hunt.lines[line].dropped
         assert dropped is not None  # noqa: S101  these lines are without an operand
         for row, _ in hunt.best(line, rules):
-            if row not in gone:
+            if row not in gone and row not in found[mine]:
                 gone.add(row)
-                moved_out.append((row, hunt.lines[line].branch.words[dropped]))
+                moved_out.append((row, mine.words[dropped]))
     return Ranking(shown, ruled_out, moved_out)

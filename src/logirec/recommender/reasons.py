@@ -37,7 +37,7 @@ def reasons(
         because: dict[int, Because] = {}
         for case in some:
             whole, counted = zip(*(next(parts) for _ in case.branch.again), strict=True)
-            (looked,) = reasoning.attention([case.branch.basket])
+            looked = reasoning.attention(case.branch.meeting, case.branch.basket)
             because |= _because(shelf, case, whole, counted[0], looked)
         found.append(because)
     return found

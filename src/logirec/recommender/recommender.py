@@ -61,8 +61,7 @@ class Recommender:
         if not asked:
             return
         with torch.no_grad():
-            baskets = [branch.basket for one in asked if one.request.explain for branch in one.branches]
-            reasoning = self.shelf.reason((meeting for one in asked for meeting in one.meetings), baskets)
+            reasoning = self.shelf.reason(meeting for one in asked for meeting in one.meetings)
             rankings = rank(asked, self.shelf, reasoning)
             why = reasons(self.shelf, reasoning, asked, rankings)
         yield from map(self._answer, asked, rankings, why)

@@ -23,6 +23,13 @@ class Heights(NamedTuple):
     evidence: list[list[float]]  # how much of that is evidence
 
 
+class Known(NamedTuple):
+    """What links say of a query without a model."""
+
+    right: set[int]  # it is what every part of the query asks for
+    wrong: set[int]  # it is what a NOT is about
+
+
 class Shelf:
     def __init__(self, trained: TrainedModel, index: Index) -> None:
         self.model, self.catalogue, self.curves = trained.model, trained.catalogue, trained.curves
@@ -44,9 +51,9 @@ class Shelf:
     def rows(self, item_ids: Iterable[str]) -> tuple[int, ...]:
         return tuple(self.vocabulary.rows(list(item_ids)).tolist())
 
-    def reason(self, meetings: Iterable[Meeting], baskets: Iterable[Sequence[int]] = ()) -> Reasoning:
-        """All queries of a batch go through the networks together, with the baskets whose attention is wanted."""
-        return Reasoning(self.model, meetings, baskets)
+    def reason(self, meetings: Iterable[Meeting]) -> Reasoning:
+        """All queries of a batch go through the networks together."""
+        return Reasoning(self.model, meetings)
 
     def scan(
         self, reasoning: Reasoning, meetings: Sequence[Meeting], relations: Sequence[Relation], depth: int
@@ -101,9 +108,17 @@ class Shelf:
     def in_categories(self, names: Iterable[str]) -> set[int]:
         return {row for name in names for row in self.catalogue.rows_of_category.get(name, ())}
 
-    def bought_with_all(self, basket: Sequence[int]) -> set[int]:
-        """What is known to be bought with every item of the basket."""
-        return set.intersection(*({*self.bought.of(row)} for row in basket))
+    def known(self, meeting: Meeting) -> Known:
+        held: list[set[int]] = []
+        missed: set[int] = set()
+        for operand in meeting:
+            links = (self.bought,) if operand.relation == Relation.CO_PURCHASE else self.viewed
+            linked = set.intersection(*({other for some in links for other in some.of(row)} for row in operand.rows))
+            if operand.negated:
+                missed |= linked
+            else:
+                held.append(linked)
+        return Known(set.intersection(*held) - missed, missed)
 
     def has_evidence(self, basket: Iterable[int]) -> bool:
         return any(len(links.of(row)) for row in basket for links in (self.bought, self.bought_by))

@@ -1,5 +1,6 @@
 """Reports as tables on a terminal. They take the same values that --json prints."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,10 +22,21 @@ class Recommended(Protocol):
     def planted(self) -> list[bool]: ...
 
 
-def _console() -> Console:
+class _Console(Console):
     """Without markup: a product may be called [anything]."""
-    console = Console(highlight=False, markup=False)
-    return console if console.is_terminal else Console(highlight=False, markup=False, width=120)
+
+    def __init__(self, width: int | None = None) -> None:
+        super().__init__(highlight=False, markup=False, width=width)
+
+    def on_broken_pipe(self) -> None:
+        """Quiet from now on. Whoever has seen enough (| head) is no reason to fail, which rich would."""
+        with contextlib.suppress(SystemExit):
+            super().on_broken_pipe()
+
+
+def _console() -> Console:
+    console = _Console()
+    return console if console.is_terminal else _Console(width=120)
 
 
 def show_dataset(report: dict[str, Any], out: Path) -> None:
@@ -205,7 +217,7 @@ def show_answer(answer: Answer) -> None:
     for found in answer:
         sure = "" if found.confidence is None else f"{found.confidence:.0%}"
         table.add_row(str(found.rank), _item(found.title, found.item_id), sure, _reasons(found))
-    console.print(table)
+    console.print(table if answer.recommendations else f"{answer.query}: nothing to recommend")
     if answer.unknown:
         console.print(f"not in the catalogue, left out: {', '.join(answer.unknown)}")
     for gone in answer.removed:

@@ -5,7 +5,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from fastapi import FastAPI, Query, Request, Response
@@ -20,6 +20,7 @@ from logirec.errors import InputError, LogiRecError
 from logirec.model.catalogue import Item
 from logirec.recommender.answers import Answer, Direction
 from logirec.recommender.answers import Request as Asked
+from logirec.recommender.recommender import Recommender
 from logirec.service import described
 from logirec.service.batching import Batcher, Busy, Late
 from logirec.service.described import answered, body, describe, health, looked_up, told
@@ -32,14 +33,23 @@ from logirec.service.page import add_page
 METRICS = ("hit@3", "ndcg@3", "mrr", "hit@10", "queries")
 
 
+class Pair(NamedTuple):
+    """Two items whose direction is asked for."""
+
+    first: str
+    second: str
+
+
 def create_app(models: Models, config: ServiceConfig, key: str | None = None) -> FastAPI:
     meters = Meters()
 
-    def work(requests: Sequence[Asked]) -> list[Any]:
-        meters.batch.observe(len(requests))
-        return models.current.recommender.attempt_many(requests)
+    def work(questions: Sequence[Asked | Pair]) -> list[Any]:
+        meters.batch.observe(len(questions))
+        recommender = models.current.recommender
+        answers = iter(recommender.attempt_many([one for one in questions if isinstance(one, Asked)]))
+        return [_direction(recommender, *one) if isinstance(one, Pair) else next(answers) for one in questions]
 
-    batcher: Batcher[Asked, Answer] = Batcher(work, config.gather, config.gather_ms / 1000, config.queue)
+    batcher: Batcher[Asked | Pair, Any] = Batcher(work, config.gather, config.gather_ms / 1000, config.queue)
     meters.waiting.set_function(batcher.queue.qsize)
 
     @contextlib.asynccontextmanager
@@ -102,7 +112,7 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
     @app.get("/v1/direction", response_model=Direction, responses=answered(described.DIRECTION))
     async def direction(first: str = Query(max_length=500), second: str = Query(max_length=500)) -> Response:
         """A pair both ways."""
-        return _json(await batcher.between(lambda: models.current.recommender.direction(first, second)))
+        return _json(await batcher.ask(Pair(first, second), deadline))
 
     @app.get("/v1/model", response_model=ModelReply, responses=told(described.MODEL))
     def model() -> Response:
@@ -174,6 +184,13 @@ def _listen_for_hangup(models: Models, meters: Meters) -> None:
 
     if threading.current_thread() is threading.main_thread():  # signals reach no other
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, start)
+
+
+def _direction(recommender: Recommender, first: str, second: str) -> Direction | LogiRecError:
+    try:
+        return recommender.direction(first, second)
+    except LogiRecError as error:
+        return error
 
 
 def _read(ask: Ask, config: ServiceConfig) -> Asked | InputError:

@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 
 Question = TypeVar("Question")
 Reply = TypeVar("Reply")
-Other = TypeVar("Other")
 Work = Callable[[Sequence[Question]], Sequence[Reply | Exception]]  # a reply or an error for each question
 
 
@@ -76,10 +75,6 @@ class Batcher(Generic[Question, Reply]):
         finally:
             for reply in replies:
                 reply.cancel()  # a batch passes over whoever no longer waits
-
-    async def between(self, work: Callable[[], Other]) -> Other:
-        """Another piece of work in the same thread, between two batches."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _run(self) -> None:
         expected = 1

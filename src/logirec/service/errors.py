@@ -26,7 +26,7 @@ def explained(error: Exception) -> tuple[int, str, str, int | None]:
         case QueryError():
             return 422, "query", error.why, error.at
         case UnknownItems():
-            return 422, "unknown_items", "none of these items is in the catalogue", None
+            return 422, "unknown_items", "what this asks about is not in the catalogue", None
         case ValidationError() | RequestValidationError():
             return 422, "invalid", "; ".join(map(_wrong, list(error.errors())[:5])), None
         case InputError():
