@@ -26,7 +26,7 @@ from logirec.data.graph import ItemGraph, row_starts
 from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
-from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
+from logirec.evaluation.evaluate import Questions, evaluate, mean_mrr, questions
 from logirec.evaluation.ranks import Scores
 from logirec.folders import MANIFEST, check_free, sha256, write_aside
 from logirec.gathering import gathered as gathered_evidence
@@ -79,12 +79,9 @@ def train(
     out = out.resolve()
     check_free(out, artifact.KIND, options.force or options.resume)
     device = choose_device(options.device)
-    kinds = available_kinds(dataset, recipe)
     learnt = dataset.blind()
-    first = new_stepper(learnt, kinds, recipe, device)
-    asked = {kind: questions(dataset, "valid", kind, recipe.training.validate_queries, recipe.seed) for kind in kinds}
-    if recipe.training.ranking == "raw":
-        asked = {kind: queries.raw() for kind, queries in asked.items()}
+    first = new_stepper(learnt, recipe, device)
+    asked = _validation(dataset, recipe)
     alike = lookalikes(learnt) if recipe.model.lookalikes else None
 
     writer = _tensorboard() if options.tensorboard else None
@@ -117,7 +114,7 @@ def train(
     torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
     try:
         (model, outcome), *others = (
-            run(member, new_stepper(learnt, kinds, _with_seed(recipe, member), device) if member else first)
+            run(member, new_stepper(learnt, _with_seed(recipe, member), device) if member else first)
             for member in range(members)
         )
     finally:
@@ -147,6 +144,7 @@ def train(
         "valid_mrr": outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"],
         "seconds": round(seconds, 1),  # with validation and evidence, over all members and resumed runs
         "evidence": gathered,
+        "not_validated": [kind for kind in kinds_of(recipe) if kind not in asked],
         "test": test,
         "reliability": trust,
     }
@@ -215,20 +213,29 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def available_kinds(dataset: Dataset, recipe: Recipe) -> list[Kind]:
-    """The kinds of query that the variant learns and the dataset has."""
-    wanted = [kind for kind in KINDS if recipe.variant in (kind, "hybrid")]
-    counts = dataset.manifest["queries"]
-    kinds = [kind for kind in wanted if all(counts[stage][kind]["queries"] for stage in ("train", "valid"))]
-    if not kinds:
-        raise InputError(
-            f"{dataset.folder}: no {' or '.join(wanted)} queries to train and validate on, which --variant "
-            f"{recipe.variant} needs; choose another --variant or prepare more data"
-        )
-    return kinds
+def kinds_of(recipe: Recipe) -> list[Kind]:
+    """The kinds of query that the variant is for."""
+    return [kind for kind in KINDS if recipe.variant in (kind, "hybrid")]
 
 
-def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: torch.device) -> Stepper:
+def _validation(dataset: Dataset, recipe: Recipe) -> dict[Kind, Questions]:
+    """What there is of each kind: a kind without any is learnt all the same, and answered as the other teaches."""
+    most, seed = recipe.training.validate_queries, recipe.seed
+    asked = {kind: questions(dataset, "valid", kind, most, seed) for kind in kinds_of(recipe)}
+    asked = {kind: queries for kind, queries in asked.items() if len(queries.queries)}
+    if not asked:
+        raise _too_few(dataset, recipe, "validate")
+    return {kind: queries.raw() for kind, queries in asked.items()} if recipe.training.ranking == "raw" else asked
+
+
+def _too_few(dataset: Dataset, recipe: Recipe, what: str) -> InputError:
+    return InputError(
+        f"{dataset.folder}: no {' or '.join(kinds_of(recipe))} queries to {what} on, which --variant "
+        f"{recipe.variant} needs; choose another --variant or prepare more data"
+    )
+
+
+def new_stepper(dataset: Dataset, recipe: Recipe, device: torch.device) -> Stepper:
     graph = dataset.graph()
     bags = item_bags(graph, recipe.model.neighbours, recipe.seed) if recipe.model.context else ()
     model = LogiRec(dataset.items, recipe.model, recipe.seed, bags).to(device)
@@ -237,7 +244,7 @@ def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: tor
         model.start_at_popularity(relation, torch.from_numpy(counts))
     config = recipe.training
     orders = dataset.baskets() if config.orders else None
-    parts = _training_parts(dataset, graph, kinds, recipe, device, orders)
+    parts = _training_parts(dataset, graph, recipe, device, orders)
     if orders is not None:
         config = config.model_copy(update={"hidden": 0.0})  # later baskets repeat known pairs: nothing is to be hidden
     return Stepper(model, parts, config, recipe.seed)
@@ -246,23 +253,24 @@ def new_stepper(dataset: Dataset, kinds: list[Kind], recipe: Recipe, device: tor
 def _training_parts(
     dataset: Dataset,
     graph: ItemGraph,
-    kinds: list[Kind],
     recipe: Recipe,
     device: torch.device,
     orders: Ragged | None,
 ) -> list[Part]:
     config = recipe.training
     made = None if orders is None else order_queries(orders, DRAWN_ORDERS, recipe.seed)
-    asked = [_asked(dataset, kind, made) for kind in kinds]
-    counts = [1 if config.mix == "even" else len(queries) for queries in asked]
+    asked = {kind: queries for kind in kinds_of(recipe) if len(queries := _asked(dataset, kind, made))}
+    if not asked:
+        raise _too_few(dataset, recipe, "train")
+    counts = {kind: 1 if config.mix == "even" else len(queries) for kind, queries in asked.items()}
     parts = []
-    for kind, queries, count in zip(kinds, asked, counts, strict=True):
+    for kind, queries in asked.items():
         table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device)
-        share = count / sum(counts)
+        share = counts[kind] / sum(counts.values())
         parts.append(Part(table, max(1, round(config.batch * share)), share))
     if made is not None:  # all that the links say is in the orders
         return parts
-    if config.set_batch and "high" in kinds and len(sets := drawn_sets(graph, DRAWN_SETS, recipe.seed)):
+    if config.set_batch and "high" in kinds_of(recipe) and len(sets := drawn_sets(graph, DRAWN_SETS, recipe.seed)):
         table = QueryTable(Shape.HIGH, sets.members, sets.answers, dataset.items, device)
         parts.append(Part(table, config.set_batch, config.beside_weight))
     if config.link_batch:

@@ -68,6 +68,9 @@ def gathered(
             beside = [place.values(table) for table in of_new[kind]]
             expected = _usual(kind, tables[kind]) if filtered else None
             chosen[kind], amounts[at] = Weighing(model, asked[kind], place).best(values, beside, expected)
+    for at, kind in enumerate(KINDS):
+        if kind not in chosen:  # validation had nothing to say of it: as the other kind
+            amounts[at] = amounts[1 - at]
     return place.evidence(amounts).to(model.raw_items.device), chosen
 
 

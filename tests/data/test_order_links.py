@@ -121,6 +121,23 @@ def test_llr_against_scipy():
         assert oracle.log_likelihood_ratio(both, first, second, n) == pytest.approx(expected)
 
 
+def test_numbers_as_shops_write_them(tmp_path):
+    prices = ["2.55", "2,55", "1,234.50", "1.234,50", "1,234,567", "1.234.567,8", "$3", "4 €", "-1", "0", "free"]
+    text = "order_id;item_id;price\n" + "".join(
+        f"{n};{i};{p}\n" for n, p in enumerate(prices) for i in ("ab", "cd")[n % 2]
+    )
+    _, report = made(tmp_path, text, max_bad=0.2)
+    assert report["lines"]["rejected"] == {"bad price": 2}
+    assert report["lines"]["filtered"] == {"no price": 4}
+    with pytest.raises(InputError, match=r"read on without the column \(--columns price=-\) or raise --max-bad"):
+        made(tmp_path, text)
+
+
+def test_a_shop_too_small_for_its_rules_is_told_which(tmp_path):
+    with pytest.raises(InputError, match=r"orders.csv: no two items are in 3 orders together.*--min-support"):
+        made(tmp_path, "order_id,item_id\n1,a\n1,b\n2,a\n2,b\n", orders={})
+
+
 def test_no_order_left_is_one_error(tmp_path):
     with pytest.raises(InputError, match="no order is left"):
         made(tmp_path, "order_id,item_id,quantity\n1,a,-1\n1,b,-1\n")

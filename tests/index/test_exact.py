@@ -123,6 +123,11 @@ def test_a_scan_misses_nothing_above_its_floor(seed, preset, coarse):
         assert off.max() < 0.2 * exact.std() if coarse else off.max() < 1e-3
 
 
+def test_a_scan_on_an_older_processor(monkeypatch):
+    monkeypatch.setattr("logirec.index.coarse._exact", lambda length: False)
+    test_a_scan_misses_nothing_above_its_floor(1, "default", True)
+
+
 @pytest.mark.parametrize("coarse", [False, True])
 def test_evidence_is_added_to_the_scores(coarse):
     model = random_model(1)

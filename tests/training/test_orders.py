@@ -1,8 +1,14 @@
 """Training queries from orders: what is asked and what is answered are one order's, apart."""
 
 import numpy as np
+import pytest
 
+from logirec.config import PrepareConfig, recipe
+from logirec.data.dataset import Dataset
+from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import Ragged
+from logirec.fit import train
+from logirec.recommender.recommender import Recommender
 from logirec.training.orders import SIZE_SHARES, order_queries
 
 
@@ -36,3 +42,35 @@ def test_the_same_seed_draws_the_same():
 
 def test_orders_of_one_item_ask_nothing():
     assert len(order_queries(orders([[1], [2]]), 50, 0)) == 0
+
+
+@pytest.mark.parametrize(("sizes", "missing"), [((3, 4), "low"), ((2, 2), "high")])
+def test_baskets_of_a_size_that_validation_lacks_are_learnt_too(tmp_path, sizes, missing):
+    """20 groups of 6 that are bought together; orders of 3 or 4 give no query of one item, orders of 2 no other."""
+    draws, lines = np.random.default_rng(0), ["order_id,item_id"]
+    for order in range(600):
+        items = draws.choice(6, draws.integers(sizes[0], sizes[1] + 1), replace=False) + 6 * (order % 20)
+        lines += [f"{order},i{item:03}" for item in items]
+    (tmp_path / "orders.csv").write_text("\n".join(lines))
+    prepare(Inputs(tmp_path / "orders.csv"), tmp_path / "data", PrepareConfig(protocol="baskets"))
+    few = recipe("default", changes={"model": {"dims": 16, "width": 32}, "training": {"max_steps": 60}})
+    metrics = train(Dataset.load(tmp_path / "data"), tmp_path / "model", few)
+    assert metrics["not_validated"] == [missing]
+    assert "is not known" in (tmp_path / "model" / "README.md").read_text()
+    recommender, right = Recommender.load(tmp_path / "model"), 0
+    for group in range(20):
+        basket = [f"i{6 * group + n:03}" for n in range(1 if missing == "low" else 2)]
+        found = recommender.recommend(basket, 3)
+        right += sum(int(one.item_id[1:]) // 6 == group for one in found)
+    assert right > 50  # of 60
+
+
+def test_later_orders_may_be_larger_than_any_that_was_learnt_from(tmp_path):
+    lines = ["order_id,item_id,time"]
+    for order in range(100):
+        items = range(2) if order < 70 else range(4)
+        lines += [f"{order:03},i{(2 * order + n) % 12},2024-{1 + order // 28:02}-{1 + order % 28:02}" for n in items]
+    (tmp_path / "orders.csv").write_text("\n".join(lines))
+    prepare(Inputs(tmp_path / "orders.csv"), tmp_path / "data", PrepareConfig(protocol="baskets"))
+    few = recipe("default", changes={"model": {"dims": 8, "width": 16}, "training": {"max_steps": 10}})
+    assert train(Dataset.load(tmp_path / "data"), tmp_path / "model", few)["not_validated"] == ["low"]

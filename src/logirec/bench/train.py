@@ -12,7 +12,7 @@ import torch
 from logirec.bench import literal
 from logirec.config import PrepareConfig, recipe
 from logirec.data.dataset import Dataset
-from logirec.fit import available_kinds, choose_device, new_stepper
+from logirec.fit import choose_device, new_stepper
 from logirec.progress import Progress
 from logirec.training.step import Stepper
 
@@ -50,7 +50,7 @@ def bench_training(dataset: Path | None, device: str, steps: int, progress: Prog
 
 def _stepper(data: Dataset, preset: str, device: torch.device) -> Stepper:
     chosen = recipe(preset, "hybrid", 0, {})
-    return new_stepper(data, available_kinds(data, chosen), chosen, device)
+    return new_stepper(data, chosen, device)
 
 
 def _step_seconds(data: Dataset, preset: str, device: torch.device, steps: int) -> float:

@@ -62,9 +62,10 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_p
         # `place`: the order of reading, which --items opens.
         columns = "* RENAME (file_row_number AS place)"
         store.run(f"CREATE {kind} raw_{table} AS SELECT {columns} FROM read_parquet('{path}', file_row_number = true)")
-    order_split = _orders(store, staging, config) if staging.rows["orders"] else None
+    ordered = bool(staging.rows["orders"])
+    order_split = _orders(store, staging, config) if ordered else None
     _count_self_links(store, staging)
-    _number_items(store, config, order_split)
+    _number_items(store, config, ordered, order_split)
     _write_items(store, items_path)
     store.run(
         """
@@ -75,6 +76,11 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_p
         """
     )
     items, linked = store.value("SELECT count(*) FROM ids"), store.value("SELECT count(*) FROM links")
+    if not linked and ordered:
+        raise InputError(
+            f"{staging.files['orders']}: no two items are in {config.orders.min_support} orders together, more often "
+            "than by chance; give more orders, or lower --min-support, --min-llr or --min-confidence"
+        )
     if not linked:
         raise InputError("no link between two items was found in the input")
     counts = {
@@ -168,11 +174,14 @@ def _count_self_links(store: Store, staging: Staging) -> None:
     staging.rejects.filter(staging.files.get("links", ""), "link to itself", lines or [], count)
 
 
-def _number_items(store: Store, config: PrepareConfig, order_split: str | None) -> None:
+def _number_items(store: Store, config: PrepareConfig, ordered: bool, order_split: str | None) -> None:
     """Items with a link; with --keep-unlinked also those only described. With baskets: what training orders hold."""
     wanted = [f"SELECT {end} AS item FROM raw_links WHERE source <> target" for end in ("source", "target")]
     if config.keep_unlinked:
         wanted.append("SELECT item FROM raw_items")
+        if ordered:
+            titled = "SELECT item FROM raw_orders WHERE coalesce(title, '') <> ''"
+            wanted.append(f"SELECT item FROM order_items SEMI JOIN ({titled}) USING (item)")
     if order_split:
         wanted = ["SELECT item FROM order_items JOIN order_stage USING (o) WHERE stage = 0"]
     store.run(

@@ -40,6 +40,16 @@ LAST_TRAINING_TIME = "SELECT max(time) FROM orders JOIN order_stage USING (o) WH
 CANCELLED_STATUS = ("cancelled", "canceled", "refunded", "returned", "void", "voided")
 
 
+def _number(column: str) -> str:
+    """2.55, 2,55, 1,234.50 and 1.234,50, with or without a sign of money."""
+    plain = rf"regexp_replace({column}, '[\s$€£¥]', '', 'g')"
+    return rf"""try_cast(CASE
+      WHEN regexp_matches({plain}, ',.*[.,]') THEN replace({plain}, ',', '')
+      WHEN regexp_matches({plain}, '\..*[.,]') THEN replace(replace({plain}, '.', ''), ',', '.')
+      ELSE replace({plain}, ',', '.')
+    END AS DOUBLE)"""
+
+
 def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str, max_bad: float) -> None:
     """raw_orders -> orders (o, time, customer, size), o in time order, and order_items (o, item), an item once each."""
     has_time = bool(store.value("SELECT count(*) FROM raw_orders WHERE coalesce(time, '') <> ''"))
@@ -48,7 +58,7 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str, m
     cancelled = r"""regexp_full_match("order", '[Cc]\d+')""" if bare else "false"
     codes = ", ".join(f"'{code}'" for code in SERVICE_CODES)
     status = ", ".join(f"'{word}'" for word in CANCELLED_STATUS)
-    quantity, price = (f"try_cast(replace({name}, ',', '.') AS DOUBLE)" for name in ("quantity", "price"))  # 2,55 too
+    quantity, price = map(_number, ("quantity", "price"))
     store.run(
         f"""
         CREATE TABLE judged AS SELECT "order", item, line, {time} AS time, nullif(customer, '') AS customer,
@@ -67,9 +77,11 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str, m
         FROM raw_orders
         """
     )
-    for reason, count, lines in _tally(store, "rejected", "judged WHERE rejected IS NOT NULL"):
+    bad = _tally(store, "rejected", "judged WHERE rejected IS NOT NULL")
+    for reason, count, lines in bad:
         rejects.reject_all(file, reason, lines, count)
-    rejects.check(max_bad)
+    unread = " and ".join(f"--columns {reason.removeprefix('bad ')}=-" for reason, _, _ in bad)
+    rejects.check(max_bad, f"read on without the column ({unread})" if bad else "")
     for reason, count, lines in _tally(store, "filtered", "judged WHERE rejected IS NULL AND filtered IS NOT NULL"):
         rejects.filter(file, reason, lines, count)
     store.run(

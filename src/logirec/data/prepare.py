@@ -13,7 +13,8 @@ from logirec.data.demo_shop import DemoShop
 from logirec.data.interactions import write_interactions
 from logirec.data.memory import hoarding_nothing
 from logirec.data.protocols import baskets, leak_free, paper, released
-from logirec.data.sources import READERS, locate, side_tables
+from logirec.data.sources import READERS, locate, side_tables, tables_of
+from logirec.data.sources.tables import check_columns
 from logirec.data.staging import Staging
 from logirec.data.store import Store
 from logirec.data.writer import DatasetWriter
@@ -53,6 +54,7 @@ def prepare(
             config = config.model_copy(
                 update={"protocol": "released" if source["format"] == "released" else "leak-free"}
             )
+            _check_fit(config)
         staging.rejects.check(config.max_bad)
         with Store(work, config.memory_mb) as store:
             with progress.task("merging items and links"):
@@ -126,6 +128,8 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
         raise UsageError(
             f"two input files are called {max(names, key=names.count)}; rename one, so that each can be named"
         )
+    extras = [p for p in (inputs.items, inputs.interactions, inputs.views) if p is not None]
+    check_columns([*tables_of(format, path), *extras], inputs.columns)
     if inputs.items:
         side_tables.read_items(inputs.items, staging, inputs.columns)  # first: its words win
     READERS[format](path, staging, inputs.columns)

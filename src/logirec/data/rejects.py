@@ -62,8 +62,9 @@ class Rejects:
     def lines_read(self) -> int:
         return self.lines.total()
 
-    def check(self, max_bad: float) -> None:
-        """Raise when more than max_bad of the lines of any file were rejected."""
+    def check(self, max_bad: float, way_out: str = "") -> None:
+        """Raise when more than max_bad of the lines of any file were rejected. `way_out`: what else can be done."""
+        ways = filter(None, ("mend the input", way_out, "raise --max-bad"))
         for file, read in self.lines.items():
             reasons = {r: seen for (kind, of, r), seen in self._reasons.items() if kind == "rejected" and of == file}
             rejected = sum(seen.count for seen in reasons.values())
@@ -71,7 +72,7 @@ class Rejects:
                 worst = sorted(reasons.items(), key=lambda r: -r[1].count)[:3]
                 raise InputError(
                     f"{file}: {rejected:,} of {read:,} lines rejected ({rejected / read:.1%}, allowed {max_bad:.1%}): "
-                    f"{'; '.join(map(_described, worst))}; mend the input or raise --max-bad"
+                    f"{'; '.join(map(_described, worst))}; {' or '.join(ways)}"
                 )
 
     def write(self, path: Path) -> None:

@@ -2,14 +2,26 @@
 
 from logirec.data.store import Store
 
+YEAR_FIRST = r"regexp_matches({0}, '^\d{{4}}')"  # else 25/12/10 is a day of the year 25
+YEAR_LAST = r"regexp_matches({0}, '^\w+[/. -]\w+[/. -]\d{{4}}\b')"  # else 05.01.24 is a day of the year 24
+SHORT_YEAR = r"regexp_matches({0}, '^\w+[/. -]\w+[/. -]\d{{2}}\b')"
+HALF_DAY = "regexp_matches({0}, '(?i)[ap]m$')"  # which a cast passes over
+CAST = "try_cast({0} AS TIMESTAMP)"
+DATES = {
+    YEAR_FIRST: ("%Y%m%d", "%Y-%m-%d", "%Y/%m/%d"),
+    YEAR_LAST: ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y", "%d %b %Y"),
+    SHORT_YEAR: ("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%m-%y", "%m-%d-%y", "%d-%b-%y"),
+}
+CLOCKS = (" %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "")
 READINGS = (
-    "CASE WHEN isfinite(try_cast({0} AS TIMESTAMP)) THEN try_cast({0} AS TIMESTAMP) END",
+    f"CASE WHEN {YEAR_FIRST} AND NOT {HALF_DAY} AND isfinite({CAST}) THEN {CAST} END",
     r"CASE WHEN regexp_full_match({0}, '\d{{9,11}}(\.\d+)?') THEN make_timestamp(({0}::DOUBLE * 1000000)::BIGINT) END",
     r"CASE WHEN regexp_full_match({0}, '\d{{12,14}}') THEN make_timestamp({0}::BIGINT * 1000) END",
     *(
-        f"try_strptime({{0}}, '{form}')"
-        for date in ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%m/%d/%y", "%d/%m/%y", "%Y%m%d")
-        for form in (f"{date} %H:%M", f"{date} %H:%M:%S", f"{date} %I:%M %p", f"{date} %I:%M:%S %p", date)
+        f"CASE WHEN {fits} THEN try_strptime({{0}}, '{date}{clock}') END"
+        for fits, dates in DATES.items()
+        for date in dates
+        for clock in CLOCKS
     ),
     r"CASE WHEN regexp_full_match({0}, '\d{{1,8}}') THEN make_timestamp({0}::BIGINT * 1000000) END",  # any other clock
 )

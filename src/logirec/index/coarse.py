@@ -18,6 +18,7 @@ from logirec.model.tensors import slices
 
 WORTH_A_TRY = 1 << 23  # numbers in the catalogue; a smaller one is scanned in no time
 MOST = 127
+HALF = 63  # of the items' numbers, where processors add two products up in 16 bits
 ZERO = 128  # where the queries' numbers begin: processors multiply bytes without a sign by bytes with one
 BATCH = 8
 AT_ONCE = 8192  # items: so few that their scores stay near the processor
@@ -37,10 +38,11 @@ class Coarse:
         """Weights (N, 2D) and offsets (R, N) of the items."""
         self.mean = weights.mean(0)
         self.items, self.parts = len(weights), []
+        most = MOST if _exact(weights.shape[1]) else HALF
         sums = torch.empty(self.items)
         for where in slices(self.items, AT_ONCE):  # a centred copy of them all would double the memory
             centred = weights[where] - self.mean
-            rounded, steps = _rounded(centred)
+            rounded, steps = _rounded(centred, most)
             packed = torch.ops.onednn.qlinear_prepack(rounded.to(torch.int8), None)
             self.parts.append(_Part(where, packed, steps[:, 0], torch.zeros(len(centred), dtype=torch.int64)))
             sums[where] = centred.sum(1)
@@ -66,9 +68,9 @@ def _products(asked: Tensor, part: _Part) -> Tensor:
     return found
 
 
-def _rounded(numbers: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows (B, 2D) as whole numbers up to 127, and what 1 stands for in each (B, 1)."""
-    steps = numbers.abs().amax(1, keepdim=True).clamp(min=1e-30) / MOST
+def _rounded(numbers: Tensor, most: int = MOST) -> tuple[Tensor, Tensor]:
+    """Rows (B, 2D) as whole numbers up to the most, and what 1 stands for in each (B, 1)."""
+    steps = numbers.abs().amax(1, keepdim=True).clamp(min=1e-30) / most
     return (numbers / steps).round_(), steps
 
 
@@ -81,17 +83,17 @@ def pays(weights: Tensor) -> bool:
     try:
         coarse = Coarse(some, torch.zeros(1, len(some)))
         rounded = _fastest(lambda: coarse.scores(features, coarse.offsets[0], own))
-        return _exact(weights.shape[1]) and rounded < 0.7 * _fastest(lambda: features @ some.T)
+        return rounded < 0.7 * _fastest(lambda: features @ some.T)
     except (AttributeError, RuntimeError):  # a torch that was built without this product
         return False
 
 
 def _exact(length: int) -> bool:
-    """Whether the largest products are right: older processors add bytes up in so few bits that they run over."""
-    largest = torch.full((1, length), MOST)
-    packed = torch.ops.onednn.qlinear_prepack(largest.to(torch.int8), None)
+    """Whether the largest products are right: on older processors they run over."""
+    packed = torch.ops.onednn.qlinear_prepack(torch.full((1, length), MOST, dtype=torch.int8), None)
     part = _Part(slice(0, 1), packed, torch.ones(1), torch.zeros(1, dtype=torch.int64))
-    return bool(_products((largest + ZERO).to(torch.uint8), part) == torch.tensor(float(length * MOST**2)))
+    asked = torch.full((1, length), MOST + ZERO, dtype=torch.uint8)
+    return bool(_products(asked, part) == torch.tensor(float(length * MOST**2)))
 
 
 def _fastest(work: Callable[[], object], times: int = 5) -> float:

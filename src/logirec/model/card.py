@@ -4,6 +4,11 @@ from typing import Any
 
 from logirec.config import Recipe
 
+NOT_VALIDATED = {
+    "low": "Validation had no basket of one item: how well these are answered is not known.",
+    "high": "Validation had no basket of several items: how well these are answered is not known.",
+}
+
 
 def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any]) -> str:
     source = dataset.get("source", {})
@@ -31,6 +36,8 @@ def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any])
         for ranking, found in rankings.items():
             cells = " | ".join(_cell(found, name) for name in ("hit@3", "ndcg@3", "mrr", "hit@10"))
             lines.append(f"| {kind} | {ranking} | {found['queries']:,} | {cells} |")
+    for kind in metrics.get("not_validated", ()):
+        lines += ["", NOT_VALIDATED[kind]]
     lines += [
         "",
         "## Limits",

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.table import Table
 
+from logirec.model.card import NOT_VALIDATED
 from logirec.recommender.answers import Answer, Recommendation
 
 
@@ -127,6 +128,8 @@ def show_training(metrics: dict[str, Any], out: Path) -> None:
         style="bold",
     )
     show_evaluation(metrics["test"])
+    for kind in metrics.get("not_validated", ()):
+        console.print(NOT_VALIDATED[kind])
     if found := metrics.get("approximate"):
         console.print(
             found.get("refused")

@@ -235,6 +235,9 @@ def test_released_folder_as_it_is(tmp_path):
     # Reversed, as theirs: 3 links to 0 and 1.
     high = {"train": [(0, 1, 3)], "valid": [], "test": [(1, 0, 3), (0, 1, 5)]}
     released_folder(tmp_path / "r", names, links, low, high)
+    for option in ({"hide_views": True}, {"basket_sizes": (2, 3)}):
+        with pytest.raises(UsageError, match="leak-free"):
+            made(tmp_path, tmp_path / "r", PrepareConfig(**option))
     dataset, report = made(tmp_path, tmp_path / "r")
     assert report["protocol"] == "released"
     assert "reversed" in report["notes"]["direction"]
@@ -430,13 +433,53 @@ def test_a_json_array_is_explained(tmp_path):
 LOOSE = PrepareConfig(orders={"min_support": 1, "min_llr": 0, "min_confidence": 0})
 
 
+def test_columns_are_named_for_all_tables_and_one_must_have_each(tmp_path):
+    orders, items = tmp_path / "orders.csv", tmp_path / "items.csv"
+    orders.write_text("bon,item_id\n" + "".join(f"{n},{item}\n" for n in range(4) for item in ("ab", "cd")[n % 2]))
+    items.write_text("sku,prod_label\na,Apple\nb,Bread\n")
+    columns = {"order": "bon", "title": "prod_label"}
+    dataset, _ = made(tmp_path, orders, LOOSE, items=items, columns=columns)
+    assert dataset.descriptions["title"] == ["Apple", "Bread", None, None]
+    for role in ("title", "item"):
+        with pytest.raises(
+            InputError, match=rf"--columns {role}=nope: no table.*orders.csv: bon, item_id; items.csv: sku"
+        ):
+            made(tmp_path, orders, LOOSE, items=items, columns={"order": "bon", role: "nope"})
+
+
+@pytest.mark.parametrize("above", ["sep=,\n", "Order report, created 2024-05-01\n", "Orders\n\n"])
+def test_a_header_below_the_first_line_is_said(tmp_path, above):
+    path = tmp_path / "orders.csv"
+    path.write_text(
+        above + "order_id,item_id,quantity\n" + "".join(f"{n},{item},1\n" for n in range(9) for item in "ab")
+    )
+    with pytest.raises(InputError, match="looks like the header; remove what is above it"):
+        made(tmp_path, path)
+
+
+def test_a_table_with_a_line_too_long_is_not_taken_for_baskets(tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_text("".join(f"{n},{item},1\n" for n in range(20) for item in "ab") + "a,note,that,is,longer\n")
+    with pytest.raises(InputError, match="3 columns and no name"):
+        made(tmp_path, path)
+
+
+def test_keep_unlinked_keeps_what_order_lines_describe(tmp_path):
+    path = tmp_path / "orders.csv"
+    lines = [f"{n},{item},{item.upper()}\n" for n in range(4) for item in "ab"] + ["9,z,Lonely\n", "9,y,\n"]
+    path.write_text("order_id,item_id,title\n" + "".join(lines))
+    rules = {"min_support": 2, "min_llr": 0, "min_confidence": 0}
+    dataset, _ = made(tmp_path, path, PrepareConfig(keep_unlinked=True, orders=rules))
+    assert dataset.vocabulary.item_ids == ("a", "b", "z")
+
+
 def test_utf_16_and_excel_are_explained(tmp_path):
     path = tmp_path / "orders.csv"
     path.write_bytes(ORDER_LINES.encode("utf-16"))
     with pytest.raises(InputError, match="UTF-16"):
         made(tmp_path, path)
     path.write_bytes(ORDER_LINES.encode("utf-16-be"))
-    with pytest.raises(InputError, match=r"needs a header|no column"):
+    with pytest.raises(InputError, match=r"needs a header|no table has a column"):
         made(tmp_path, path, format="orders", columns={"order": "order_id", "item": "item_id"})
     path.write_bytes(b"PK\x03\x04" + b"x" * 99)
     with pytest.raises(InputError, match="Excel"):

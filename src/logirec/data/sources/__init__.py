@@ -1,5 +1,6 @@
 """Every way in, one file each. A source reads a path into Staging and counts what it cannot use."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 from logirec.config import FORMATS, Format
 from logirec.data.rejects import Rejects
 from logirec.data.sources import amazon, links, orders, rechorus, released
-from logirec.data.sources.lines import starts_like_json
-from logirec.data.sources.tables import Table, is_parquet, is_table, open_table, read_ragged
+from logirec.data.sources.tables import Table, is_header, is_json, is_table, open_table, read_ragged
 from logirec.data.staging import Staging
 from logirec.errors import InputError
+
+HEADER_WITHIN = 10  # lines: what stands above is a title, a date, sep=;
+ALIKE = 0.9  # of lines with as many fields: a table, not baskets
 
 Reader = Callable[[Path, Staging, Mapping[str, str]], None]
 
@@ -53,8 +56,15 @@ def locate(path: Path, wanted: Format | None, columns: Collection[str] = ()) -> 
     raise InputError(f"{path}: no known input in this folder; name a file, and its --format ({', '.join(FORMATS)})")
 
 
+def tables_of(format: Format, path: Path) -> list[Path]:
+    """The tables that the reader of a format takes from a path: --columns may name their columns."""
+    if format not in ("orders", "links"):
+        return []
+    return [file for file in orders.find_files(path) if file is not None] if path.is_dir() else [path]
+
+
 def _detect_file(path: Path) -> Format:
-    if not is_parquet(path) and starts_like_json(path):
+    if is_json(path):
         return "amazon"
     table = open_table(path)
     if not table.columns:
@@ -69,12 +79,15 @@ def _detect_file(path: Path) -> Format:
 
 
 def _baskets_or_not(table: Table) -> Format:
-    """No header that is known: one basket a line, unless every line has as many fields as the first."""
-    rows = islice(read_ragged(table, Rejects(), lambda _: None), 100)
-    widths = [len(row.values) for row in rows]
-    if len(widths) > 2 and len(set(widths)) == 1 and widths[0] > 1:
+    """No header that is known: one basket a line, unless nearly all lines have as many fields."""
+    rows = list(islice(read_ragged(table, Rejects(), lambda _: None), 100))
+    header = next((row.line for row in rows[:HEADER_WITHIN] if is_header(tuple(row.values), ())), None)
+    if header is not None:
+        raise InputError(f"{table.path.name}: line {header} looks like the header; remove what is above it")
+    width, lines = Counter(len(row.values) for row in rows).most_common(1)[0] if rows else (0, 0)
+    if len(rows) > 2 and width > 1 and lines >= ALIKE * len(rows):
         raise InputError(
-            f"{table.path.name}: {widths[0]} columns and no name among them that is known; name them with "
+            f"{table.path.name}: {width} columns and no name among them that is known; name them with "
             "--columns order=...,item=... or, if each line is a basket, say --format orders"
         )
     return "orders"

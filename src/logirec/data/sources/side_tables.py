@@ -7,8 +7,8 @@ import msgspec
 
 from logirec.data.rejects import Rejects
 from logirec.data.sources import amazon
-from logirec.data.sources.lines import read_lines, starts_like_json
-from logirec.data.sources.tables import Table, is_parquet, is_table, open_table, read_rows, recognise
+from logirec.data.sources.lines import read_lines
+from logirec.data.sources.tables import Table, is_json, is_table, open_table, read_rows, recognise
 from logirec.data.staging import Staging
 from logirec.errors import InputError
 
@@ -32,12 +32,12 @@ _reviews = msgspec.json.Decoder(Review)
 def read_interactions(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     """user, item, rating, time: a table with a header, Amazon's headerless ratings, or its review lines."""
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
-        if not is_parquet(path) and starts_like_json(path):
+        if is_json(path):
             _read_reviews(path, staging, task.advance)
             return
         table = open_table(path, columns.values())
         if table.columns:
-            found = recognise(table, INTERACTION_ROLES, _present(columns, table))
+            found = recognise(table, INTERACTION_ROLES, columns)
         else:
             # Amazon's ratings come as user,item,... (2014) or item,user,... (2018): which one it is, the catalogue
             # decides once it is known (interactions.py takes the column that matches it better).
@@ -54,14 +54,14 @@ def read_items(path: Path, staging: Staging, columns: Mapping[str, str]) -> None
 
     Amazon's metadata lines will do too; only their descriptions are taken.
     """
-    if not is_parquet(path) and starts_like_json(path):
+    if is_json(path):
         described = amazon.item_writer(staging)
         for line, product in amazon.products(path, staging):
             described.add(line, amazon.item_row(product))
         described.flush()
         return
     table = open_table(path, columns.values())
-    found = recognise(table, ITEM_ROLES, _present(columns, table))
+    found = recognise(table, ITEM_ROLES, columns)
     lookups = [
         (number, names)
         for number, column in enumerate(table.columns)
@@ -89,7 +89,7 @@ def read_items(path: Path, staging: Staging, columns: Mapping[str, str]) -> None
 
 def read_views(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     table = open_table(path, columns.values())
-    found = recognise(table, VIEW_ROLES, _present(columns, table))
+    found = recognise(table, VIEW_ROLES, columns)
     staging.files["views"] = path.name
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
         _read_table("views", table, found, staging, task.advance, required=("session", "item"))
@@ -131,11 +131,6 @@ def _read_reviews(path: Path, staging: Staging, advance: Callable[[float], None]
 def _width(path: Path, table: Table) -> int:
     first = next(iter(read_lines(path)))
     return min(4, (first.text or b"").count((table.delimiter or ",").encode()) + 1)
-
-
-def _present(columns: Mapping[str, str], table: Table) -> dict[str, str]:
-    """--columns speaks of several tables; each takes the names that it has."""
-    return {role: name for role, name in columns.items() if name in table.columns or name == "-"}
 
 
 def _lookup(path: Path, column: str) -> dict[str, str]:

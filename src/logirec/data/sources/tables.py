@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from logirec.data.rejects import Rejects
-from logirec.data.sources.lines import read_lines
+from logirec.data.sources.lines import read_lines, starts_like_json
 from logirec.errors import InputError
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".csv.gz", ".tsv.gz")
@@ -75,6 +75,10 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq")
 
 
+def is_json(path: Path) -> bool:
+    return not is_parquet(path) and starts_like_json(path)
+
+
 def open_table(path: Path, named: Collection[str] = ()) -> Table:
     """Look at the first lines (or the Parquet footer) only. A first line with a column that was `named` is a header."""
     if is_parquet(path):
@@ -95,7 +99,7 @@ def open_table(path: Path, named: Collection[str] = ()) -> Table:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path.name}: line {sample[0].number} is no line of a table ({error})") from error
     header = tuple(field.strip() for field in fields)
-    return Table(path, header if _is_header(header, named) else (), delimiter)
+    return Table(path, header if is_header(header, named) else (), delimiter)
 
 
 def _delimiter(texts: list[str]) -> str:
@@ -107,23 +111,22 @@ def _delimiter(texts: list[str]) -> str:
     return " " if len(texts) > 1 and sum(" " in text.strip() for text in texts) > len(texts) / 2 else ","
 
 
-def _is_header(fields: tuple[str, ...], named: Collection[str]) -> bool:
+def is_header(fields: tuple[str, ...], named: Collection[str]) -> bool:
     """`order_id` heads a column; `date` may be a fruit in a basket, unless `quantity` stands beside it."""
     plain = {_plain(field) for field in fields}
     return bool(set(fields) & set(named) or plain & _TELLING or len(plain & _KNOWN) >= 2)
 
 
 def recognise(table: Table, roles: Mapping[str, bool], override: Mapping[str, str]) -> dict[str, int]:
-    """role -> column number. `roles` says which are required; `override` (--columns) wins over the names known."""
+    """role -> column number. `roles` says which are required; `override` (--columns) wins over the names known.
+
+    --columns speaks of several tables (`check_columns` sees to it that one has each name): a table takes those it has.
+    """
     found: dict[str, int] = {}
     for role in roles:
         if override.get(role) == "-" and not roles[role]:
             continue
-        if role in override:
-            if override[role] not in table.columns:
-                raise InputError(
-                    f"{table.path.name}: no column {override[role]!r} for {role}; columns: {', '.join(table.columns)}"
-                )
+        if override.get(role) in table.columns:
             found[role] = table.columns.index(override[role])
             continue
         taken = set(found.values())
@@ -139,10 +142,23 @@ def recognise(table: Table, roles: Mapping[str, bool], override: Mapping[str, st
         if not table.columns:
             raise InputError(f"{table.path.name}: needs a header line that names {', '.join(missing)}")
         raise InputError(
-            f"{table.path.name}: no column for {', '.join(missing)} (columns: {', '.join(table.columns)}); "
+            f"{table.path.name}: no column for {', '.join(missing)} (columns: {_shown(table.columns)}); "
             f"name it with --columns {missing[0]}=..."
         )
     return found
+
+
+def check_columns(paths: Collection[Path], override: Mapping[str, str]) -> None:
+    """Every name that --columns gives is one of a table's."""
+    tables = [open_table(path, override.values()) for path in paths if not is_json(path)] if override else []
+    for role, name in override.items():
+        if name != "-" and not any(name in table.columns for table in tables):
+            shown = "; ".join(f"{table.path.name}: {_shown(table.columns) or 'no header'}" for table in tables)
+            raise InputError(f"--columns {role}={name}: no table has a column of that name ({shown})")
+
+
+def _shown(names: Collection[str]) -> str:
+    return ", ".join(name if name.isprintable() else repr(name) for name in names)
 
 
 def read_rows(
