@@ -56,9 +56,9 @@ def _stand(scores: Tensor, answers: Ragged, filters: Ragged, tile: int) -> Tenso
     """(4, answers): better and ties, raw then filtered."""
     if scores.isnan().any():
         raise InputError("scores that are no numbers cannot be ranked")
-    owner, answer = _places(answers, scores.device)
+    owner, answer = places(answers, scores.device)
     allowed = torch.ones_like(scores, dtype=torch.bool)
-    allowed[_places(filters, scores.device)] = False
+    allowed[places(filters, scores.device)] = False
     allowed[owner, answer] = True
     own = scores[owner, answer]
     counts = torch.empty(4, len(own), dtype=torch.int64, device=scores.device)
@@ -72,6 +72,6 @@ def _stand(scores: Tensor, answers: Ragged, filters: Ragged, tile: int) -> Tenso
     return counts
 
 
-def _places(lists: Ragged, device: torch.device) -> tuple[Tensor, Tensor]:
+def places(lists: Ragged, device: torch.device) -> tuple[Tensor, Tensor]:
     owners, values = lists.owners.astype(np.int64), lists.values.astype(np.int64)
     return torch.from_numpy(owners).to(device), torch.from_numpy(values).to(device)

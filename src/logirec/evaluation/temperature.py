@@ -7,9 +7,8 @@ one are nearly even and those of another nearly certain, whatever the models kno
 import numpy as np
 import torch
 
-from logirec.data.query_sets import Ragged
 from logirec.evaluation.evaluate import Questions
-from logirec.evaluation.ranks import Scores
+from logirec.evaluation.ranks import Scores, places
 
 QUERIES = 300
 LOWEST_LOG = -50.0  # of an answer that a model rules out: dear, but not endless
@@ -25,9 +24,9 @@ def fitted_temperature(scores: Scores, asked: Questions, seed: int = 0) -> float
     chosen = np.sort(np.random.default_rng(seed).choice(len(asked.queries), count, replace=False))
     queries, filters = asked.queries.take(chosen), asked.filters.take(chosen)
     table = scores(queries.members).double().cpu()
-    answers = _places(queries.answers)
+    answers = places(queries.answers, table.device)
     own = table[answers]
-    table[_places(filters)] = -torch.inf
+    table[places(filters, table.device)] = -torch.inf
     table[answers] = own
     open_ = table[table.isfinite()]
     spread = float(open_.std()) if len(open_) > 1 else 0.0
@@ -41,7 +40,3 @@ def fitted_temperature(scores: Scores, asked: Questions, seed: int = 0) -> float
         if mean > likely:
             best, likely = float(temperature), mean
     return best
-
-
-def _places(lists: Ragged) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.from_numpy(lists.owners.astype(np.int64)), torch.from_numpy(lists.values.astype(np.int64))

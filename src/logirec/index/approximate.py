@@ -24,7 +24,7 @@ from torch import Tensor
 
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.index.exact import ExactIndex
-from logirec.index.scan import Best, Heights, Scan, in_order, one_hot
+from logirec.index.scan import Best, Heights, Scan, alone, in_order, one_hot
 from logirec.logic.beta import Beta
 from logirec.logic.divergence import query_features, query_offset
 from logirec.model.evidence import Support
@@ -150,9 +150,7 @@ class ApproximateIndex:
         table = self.scores_of(queries, relation, self.sampled.expand(len(rows), -1), support)
 
         def again(line: int, top_k: int, forbidden: Tensor) -> Best:
-            one = Beta(*(part[line : line + 1] for part in queries))
-            along = relation if isinstance(relation, Relation) else relation[line]
-            evidence = None if support is None else support.some(torch.tensor([line]))
+            one, along, evidence = alone(line, queries, relation, support)
             return self.search(one, along, top_k, forbidden, evidence)
 
         return SampledScan(*best, floor, again, self.sampled, table, self.items)

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from logirec.index.coarse import Coarse, pays
-from logirec.index.scan import Best, Heights, Scan, WholeScan, in_order, largest, one_hot
+from logirec.index.scan import Best, Heights, Scan, WholeScan, alone, in_order, largest, one_hot
 from logirec.logic.beta import Beta, positive
 from logirec.logic.divergence import all_bits, item_features, query_features, query_offset
 from logirec.model.evidence import Support
@@ -115,9 +115,7 @@ class ExactIndex:
             support.add_to(table)
 
         def again(line: int, top_k: int, forbidden: Tensor) -> Best:
-            one = Beta(*(part[line : line + 1] for part in queries))
-            along = relation if isinstance(relation, Relation) else relation[line]
-            evidence = None if support is None else support.some(torch.tensor([line]))
+            one, along, evidence = alone(line, queries, relation, support)
             rounded = table[line : line + 1].masked_fill(forbidden, -torch.inf)
             top_k = min(top_k, self.items)
             for times in DEPTHS:

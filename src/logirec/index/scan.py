@@ -114,6 +114,15 @@ def in_order(rows: Tensor, scores: Tensor) -> Best:
     return Best(rows.gather(1, order), scores.gather(1, order))
 
 
+def alone(
+    line: int, queries: Beta, relation: Relation | Sequence[Relation], support: Support | None
+) -> tuple[Beta, Relation, Support | None]:
+    """One query of a batch, as a batch of its own."""
+    one = Beta(*(part[line : line + 1] for part in queries))
+    along = relation if isinstance(relation, Relation) else relation[line]
+    return one, along, None if support is None else support.some(torch.tensor([line]))
+
+
 def one_hot(relation: Relation | Sequence[Relation], count: int) -> Tensor:
     """(B, R): 1 at each query's relation."""
     each = [relation] * count if isinstance(relation, Relation) else relation

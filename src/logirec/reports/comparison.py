@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from logirec.errors import UsageError
-from logirec.reports.tables import METRICS, by_mrr, difference
+from logirec.reports.tables import METRICS, by_mrr, difference, with_interval
 
 HTML, MARKDOWN, FIGURES = "report.html", "report.md", "figures"
 
@@ -125,7 +125,7 @@ def _leaderboards(result: dict[str, Any], kind: str, ranked: list[str]) -> list[
         rows = []
         for name in order:
             found = result["models"][name][kind][ranking]
-            cells = [_value(found, metric) for metric in (*METRICS.values(), "ndcg_paper@3")]
+            cells = [with_interval(found, metric) for metric in (*METRICS.values(), "ndcg_paper@3")]
             rows.append([name, *cells, difference(result, kind, name, ranking)])
         ours = [at for at, name in enumerate(order) if result["models"][name]["ours"]]
         blocks.append(Rows(head, rows, ours))
@@ -142,11 +142,6 @@ def _leaderboards(result: dict[str, Any], kind: str, ranked: list[str]) -> list[
 
 def _by_group(found: dict[str, Any], groups: dict[str, Any]) -> list[str]:
     return [f"{found[group]['mrr']:.3f}" for group in groups]
-
-
-def _value(found: dict[str, Any], metric: str) -> str:
-    low, high = found["intervals"][metric]
-    return f"{found[metric]:.3f} ({low:.3f}-{high:.3f})"
 
 
 def _costs(result: dict[str, Any]) -> Rows:

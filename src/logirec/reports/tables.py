@@ -96,7 +96,7 @@ def show_evaluation(report: dict[str, Any]) -> None:
     table = Table("queries", "ranking", "count", *METRICS, "NDCG@3 as in the paper")
     for kind in ("low", "high"):
         for ranking, found in report[kind].items():
-            cells = [_interval(found, name) for name in (*METRICS.values(), "ndcg_paper@3")]
+            cells = [with_interval(found, name) for name in (*METRICS.values(), "ndcg_paper@3")]
             table.add_row(kind, ranking, f"{found['queries']:,}", *cells)
     console.print(table)
     groups = Table("filtered, by", "group", "queries", *METRICS)
@@ -114,7 +114,7 @@ def show_evaluation(report: dict[str, Any]) -> None:
         console.print(f"degree of asymmetry {found['degree']:.4f}{error}")
 
 
-def _interval(found: dict[str, Any], name: str) -> str:
+def with_interval(found: dict[str, Any], name: str) -> str:
     low, high = found["intervals"][name]
     return f"{found[name]:.3f} ({low:.3f}-{high:.3f})"
 
