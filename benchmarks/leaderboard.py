@@ -1,4 +1,4 @@
-"""Every model on every dataset: makes docs/leaderboard.md.
+"""Every model on every dataset: makes docs/leaderboard.md and a figure of docs/comparison.md.
 
     .venv/bin/python benchmarks/leaderboard.py --data ../shared/data --work /tmp/leaderboard
 
@@ -19,9 +19,11 @@ from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
 from logirec.fit import choose_device
 from logirec.progress import for_terminal
+from logirec.reports.plots import draw_asymmetry
 
 RECORD = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parent.parent / "docs" / "leaderboard.md"
+FIGURE = PAGE.with_name("asymmetry-gift-cards.svg")  # which comparison.md shows
 
 
 class Source(NamedTuple):
@@ -85,7 +87,8 @@ def main() -> None:
         RECORD.write_text(json.dumps(record, indent=1) + "\n")
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     PAGE.write_text(page({name: record[name] for name in SOURCES if name in record}), encoding="utf-8")
-    print(f"wrote {PAGE}")
+    draw_asymmetry(plotted(record["gift-cards"]), FIGURE)
+    print(f"wrote {PAGE} and {FIGURE}")
 
 
 def run(name: str, source: Source, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -138,6 +141,12 @@ def merged(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]
     models = {**before["models"], **now["models"]}
     left_out = {**before["left_out"], **now["left_out"]}
     return {**now, "models": models, "left_out": {n: why for n, why in left_out.items() if n not in models}}
+
+
+def plotted(found: dict[str, Any]) -> dict[str, Any]:
+    """A record as the plots read it."""
+    models = {name: {**kept, "asymmetry": {"degree": kept["asymmetry"]}} for name, kept in found["models"].items()}
+    return {**found, "models": models}
 
 
 # The page ----------------------------------------------------------------------------------------------------------
