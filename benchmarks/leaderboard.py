@@ -161,8 +161,8 @@ def page(record: dict[str, dict[str, Any]]) -> str:
         "Hit@3 / NDCG@3 / MRR / Hit@10 on test, over at most 5,000 queries of each kind, the whole catalogue ranked. "
         "Beside it the difference in MRR from the best baseline with its 95 % interval, paired by query: one that "
         "leaves out zero would hardly be turned round by another draw of queries (left empty where a model "
-        "was compared with what was the best baseline before another was tuned better). Bold: ours. Seconds to fit order the "
-        "models and say no more: two CPU cores that did other work too, or one H200 that up to eight runs shared.",
+        "was compared with what was the best baseline before another was tuned better). Bold: ours. Seconds to "
+        "fit order the models and say no more: two CPU cores that did other work too, or one H200 that up to eight runs shared.",
     ]
     missing = [source.title for name, source in SOURCES.items() if name not in record]
     if missing:
