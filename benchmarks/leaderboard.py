@@ -162,7 +162,8 @@ def page(record: dict[str, dict[str, Any]]) -> str:
         "Beside it the difference in MRR from the best baseline with its 95 % interval, paired by query: one that "
         "leaves out zero would hardly be turned round by another draw of queries (left empty where a model "
         "was compared with what was the best baseline before another was tuned better). Bold: ours. Seconds to "
-        "fit order the models and say no more: two CPU cores that did other work too, or one H200 that up to eight runs shared.",
+        "fit order the models and say no more: two CPU cores that did other work too, or one H200 "
+        "that up to eight runs shared.",
     ]
     missing = [source.title for name, source in SOURCES.items() if name not in record]
     if missing:
