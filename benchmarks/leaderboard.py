@@ -34,6 +34,7 @@ class Source(NamedTuple):
     says: str = ""
 
 
+UNTOUCHED = "Links that orders gave; nothing was ever chosen by looking at this dataset."
 SOURCES = {
     "released": Source(
         "Gift Cards, as the paper's authors released it",
@@ -55,6 +56,9 @@ SOURCES = {
     "instacart": Source("Instacart baskets", "instacart_train_orders", protocol="baskets"),
     "online-retail": Source("Online Retail (UCI) baskets", "uci_online_retail", protocol="baskets"),
     "groceries": Source("Groceries baskets", "groceries_arules", protocol="baskets"),
+    "instacart-links": Source("Instacart, links of orders", "instacart_train_orders", says=UNTOUCHED),
+    "online-retail-links": Source("Online Retail (UCI), links of orders", "uci_online_retail", says=UNTOUCHED),
+    "groceries-links": Source("Groceries, links of orders", "groceries_arules", says=UNTOUCHED),
 }
 
 # Hit@3, NDCG@3 (its own), MRR on Gift Cards as the paper prints them; low, high.

@@ -27,7 +27,8 @@ def made(queries=60, each=8, seed=0) -> Entries:
     features = np.stack([telling, draws.standard_normal(len(answer))], axis=1).astype(np.float32)
     own = draws.standard_normal(len(answer)).astype(np.float32)
     rest = counted(draws.standard_normal((queries, 20)).astype(np.float32))
-    return Entries(np.full(queries, each), np.arange(queries) % 3, *rest, own, answer, features)
+    counts = 1 + np.arange(queries, dtype=np.float32) % 5
+    return Entries(counts, np.full(queries, each), np.arange(queries) % 3, *rest, own, answer, features)
 
 
 def test_places_hold_every_table(leak_free):
@@ -89,6 +90,21 @@ def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free):
     few = Weighing(model_of(leak_free), one, place)._belief(form, None, 2, 1)
     assert (few.firm[6:] > 3 * belief.firm[6:]).all()
     assert set(few.firm[:6]) == {weighing.LOOSE}
+
+
+def test_an_answer_counts_once_however_many_queries_ask_for_it():
+    answers = ragged_of([[7], [7, 3], [3], [7], [5]])
+    assert weighing._counts(answers).tolist() == pytest.approx([1 / 3, 5 / 12, 1 / 2, 1 / 3, 1])
+    each = made(20)
+    often = each.of(np.arange(20))._replace(counts=np.where(np.arange(20) == 4, 0.01, 1).astype(np.float32))
+    many = Entries(
+        *(np.concatenate([part, *[one] * 99]) for part, one in zip(often, often.of(np.array([4])), strict=True))
+    )
+    once = each._replace(counts=np.ones(20, dtype=np.float32))
+    at = np.random.default_rng(2).normal(0, 0.3, 2 + len(weighing.SIZES) + 2)
+    unsure = Belief.small(2, 0.0)
+    alike = [weighing._Loss(entries, True, unsure)(at) for entries in (once, many)]
+    np.testing.assert_allclose(alike[0][1][:2] * 20, alike[1][1][:2] * 20, atol=1e-3)
 
 
 @pytest.mark.parametrize("model", [True, False])

@@ -153,29 +153,46 @@ class Weighing:
         `of_new`: what tables say of new items, tried beside the rest. `usual`: weights (tables, curves)."""
         alone = self._mrr(None, self.asked)
         choice, chosen = Choice("none", alone, alone), partial(np.zeros_like, tables[0])
-        if len(self.asked.queries) < 2:
+        count = len(self.asked.queries)
+        if count < 2:
             return choice, chosen()
-        halves = [np.arange(first, len(self.asked.queries), 2) for first in (0, 1)]
-        asked = [_take(self.asked, half) for half in halves]
+        halves, entries = [np.arange(first, count, 2) for first in (0, 1)], self.entries(tables)
+        for name, form in FORMS.items():
+            belief = self._belief(form, usual, len(tables), 0)
+            found = self._judged(form, tables, belief, entries, halves)
+            if found > WORTH_IT * choice.valid_mrr:
+                choice = Choice(name, found, alone)
+                chosen = partial(self._amounts, form, tables, belief, entries)
+        with_new = self._with_new(choice, tables, of_new, usual) if of_new else None
+        return with_new or (choice, chosen())
 
-        def attempt(forms: dict[str, Form], new: list[np.ndarray], label: str = "") -> None:
-            nonlocal choice, chosen
-            every = tables + new
-            entries = self.entries(every)
-            parts = [entries.of(half) for half in halves]
-            for name, form in forms.items():
-                belief = self._belief(form, usual, len(tables), len(new))
-                made = [self._amounts(form, every, belief, part) for part in parts]
-                found = float(np.mean([self._mrr(made[at], asked[1 - at]) for at in (0, 1)]))
-                if found > WORTH_IT * choice.valid_mrr:
-                    choice = Choice(name + label, found, alone)
-                    chosen = partial(self._amounts, form, every, belief, entries)
+    def _with_new(
+        self, choice: Choice, tables: list[np.ndarray], of_new: list[np.ndarray], usual: np.ndarray | None
+    ) -> tuple[Choice, np.ndarray] | None:
+        """The same with what is said of new items; nothing where that ranks no better. Most queries may ask for one of
+        them: each answer counts once, and what is asked for in one half is not in the other."""
+        halves = _apart(self.asked.queries.answers)
+        if not all(map(len, halves)):
+            return None
+        name = choice.form if choice.form in FORMS else next(iter(FORMS))
+        form, every = FORMS[name], tables + of_new
+        entries = self.entries(every, answers_alike=True)
+        known = entries.with_columns(list(range(len(tables) * len(CURVES))))
+        before = self._judged(form, tables, self._belief(form, usual, len(tables), 0), known, halves)
+        belief = self._belief(form, usual, len(tables), len(of_new))
+        found = self._judged(form, every, belief, entries, halves)
+        if found <= WORTH_IT * before:
+            return None
+        return Choice(f"{name}, new items too", found, choice.alone), self._amounts(form, every, belief, entries)
 
-        attempt(FORMS, [])
-        if of_new:
-            name = choice.form if choice.form in FORMS else next(iter(FORMS))
-            attempt({name: FORMS[name]}, of_new, ", new items too")
-        return choice, chosen()
+    def _judged(
+        self, form: Form, tables: list[np.ndarray], belief: Belief, entries: "Entries", halves: list[np.ndarray]
+    ) -> float:
+        """MRR of each half, with weights from the other half."""
+        made = [self._amounts(form, tables, belief, entries.of(half)) for half in halves]
+        pairs = zip(made[::-1], halves, strict=True)
+        found = [self._mrr(amounts, _take(self.asked, half), entries.counts[half]) for amounts, half in pairs]
+        return float(np.mean(found))
 
     def _belief(self, form: Form, usual: np.ndarray | None, tables: int, new: int) -> Belief:
         """Usual weights are of all curves together."""
@@ -185,11 +202,11 @@ class Weighing:
         answers = len(np.unique(self.asked.queries.answers.values))
         return known.then(Belief.small(new * form.curves, FIRM_OF_NEW * len(self.asked.queries) / max(1, answers)))
 
-    def _mrr(self, amounts: np.ndarray | None, asked: Questions) -> float:
+    def _mrr(self, amounts: np.ndarray | None, asked: Questions, counts: np.ndarray | None = None) -> float:
         evidence = None if amounts is None else self.place.evidence(np.stack([amounts, amounts]))
         if evidence is not None:
             evidence = evidence.to(self.model.raw_items.device)
-        return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items)
+        return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items, counts)
 
     def _amounts(self, form: Form, tables: list[np.ndarray], belief: Belief, entries: "Entries") -> np.ndarray:
         used = [place for place in range(entries.features.shape[1]) if place % len(CURVES) < form.curves]
@@ -200,13 +217,16 @@ class Weighing:
             amounts += weight * curve(table)
         return amounts
 
-    def entries(self, tables: list[np.ndarray]) -> "Entries":
+    def entries(self, tables: list[np.ndarray], answers_alike: bool = False) -> "Entries":
+        """`answers_alike`: each answer counts once, however many queries ask for it."""
+        counts = _counts(self.asked.queries.answers) if answers_alike else np.ones(len(self.asked.queries))
         step = max(1, TILE // self.place.items)
         starts = range(0, len(self.asked.queries), step)
         parts = [self._some(tables, np.arange(n, min(n + step, len(self.asked.queries)))) for n in starts]
-        return Entries(*map(np.concatenate, zip(*parts, strict=True)))
+        return Entries(counts.astype(np.float32), *map(np.concatenate, zip(*parts, strict=True)))
 
-    def _some(self, tables: list[np.ndarray], some: np.ndarray) -> "Entries":
+    def _some(self, tables: list[np.ndarray], some: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Entries without counts."""
         part = _take(self.asked, some)
         queries = part.queries
         own = Scorer(self.model).scores(queries.members).float().cpu().numpy()
@@ -230,12 +250,13 @@ class Weighing:
         own[owners, rows] = FAR  # what is left has no evidence
         lengths = np.bincount(owners, minlength=len(some))
         group = np.searchsorted(SIZES, queries.members.lengths)
-        return Entries(lengths, group, *counted(own), scores, answers, features)
+        return lengths, group, *counted(own), scores, answers, features
 
 
 class Entries(NamedTuple):
     """Of each query one after the other: what has evidence, and the answers. The rest is counted, see `counted`."""
 
+    counts: np.ndarray  # (B,) how much each query counts, of any unit
     lengths: np.ndarray  # (B,) entries of each query
     group: np.ndarray  # (B,) of baskets of about that size
     rest: np.ndarray  # (B, BINS)
@@ -248,7 +269,7 @@ class Entries(NamedTuple):
         kept = np.zeros(len(self.lengths), dtype=bool)
         kept[queries] = True
         inside = np.repeat(kept, self.lengths)
-        return Entries(*(part[kept] for part in self[:4]), *(part[inside] for part in self[4:]))
+        return Entries(*(part[kept] for part in self[:5]), *(part[inside] for part in self[5:]))
 
     def with_columns(self, columns: list[int]) -> "Entries":
         everything = len(columns) == self.features.shape[1]
@@ -297,7 +318,8 @@ class _Loss:
         owners = np.repeat(np.arange(len(entries.lengths)), entries.lengths)[self.answers]
         self.each = np.bincount(owners, minlength=len(entries.lengths))  # answers of each query
         self.first = np.cumsum(self.each) - self.each
-        self.share = np.bincount(entries.group, minlength=len(SIZES) + 1) / len(entries.group)
+        self.counts = entries.counts / entries.counts.mean()
+        self.share = np.bincount(entries.group, self.counts, minlength=len(SIZES) + 1) / len(entries.group)
 
     def scale(self, logarithm: float) -> float:
         return LEAST_SCALE + (float(np.exp(logarithm)) if self.model else 0.0)
@@ -318,11 +340,13 @@ class _Loss:
         top = np.maximum.reduceat(mine, self.first)
         mine = np.exp(mine - np.repeat(top, self.each))
         wanted = np.add.reduceat(mine, self.first)
-        value = float(np.mean(np.log(total) + most - np.log(wanted) - top))
+        value = float(np.mean(self.counts * (np.log(total) + most - np.log(wanted) - top)))
         # The slope: by scores, then by what they are made of.
         near /= np.repeat(total, entries.lengths)
         near[self.answers] -= mine / np.repeat(wanted, self.each)
+        near *= np.repeat(self.counts, entries.lengths)
         rest *= entries.rest / total[:, None]
+        rest *= self.counts[:, None]
         by_certainty = np.add.reduceat(near * plain, self.starts) + scale * rest.sum(1)
         by_group = np.bincount(entries.group, by_certainty * certainty, minlength=len(sure))
         near *= np.repeat(certainty, entries.lengths)
@@ -338,6 +362,22 @@ class _Loss:
         )
         value += float(self.firm @ away**2) + loose * float(sure @ sure + far**2)
         return value, slope
+
+
+def _counts(answers: Ragged) -> np.ndarray:
+    """(B,) of queries with answers: the mean of one over how often each of them is asked for."""
+    _, which, times = np.unique(answers.values, return_inverse=True, return_counts=True)
+    sums = np.bincount(answers.owners, 1 / times[which], minlength=len(answers))
+    means: np.ndarray = sums / np.maximum(answers.lengths, 1)
+    return means
+
+
+def _apart(answers: Ragged) -> list[np.ndarray]:
+    """Queries in two halves by the answer that is asked for most, which is in one of them only."""
+    _, which, times = np.unique(answers.values, return_inverse=True, return_counts=True)
+    order = np.lexsort((which, -times[which], answers.owners))
+    _, place = np.unique(which[order[answers.offsets[:-1]]], return_inverse=True)
+    return [np.flatnonzero(place % 2 == half) for half in (0, 1)]
 
 
 def _take(asked: Questions, places: np.ndarray) -> Questions:

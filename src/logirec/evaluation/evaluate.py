@@ -54,10 +54,10 @@ def standings(scores: Scores, asked: Questions, items: int) -> Standings:
     return stand(scores, asked.queries.members, asked.queries.answers, asked.filters, items)
 
 
-def mean_mrr(scores: Scores, asked: Questions, items: int) -> float:
-    """Filtered MRR alone, for validation while training."""
+def mean_mrr(scores: Scores, asked: Questions, items: int, weights: np.ndarray | None = None) -> float:
+    """Filtered MRR alone, for validation while training; `weights`: how much each query counts."""
     found = standings(scores, asked, items)
-    return float(per_query(found.filtered, asked.queries.answers)["mrr"].mean())
+    return float(np.average(per_query(found.filtered, asked.queries.answers)["mrr"], weights=weights))
 
 
 def evaluate(
