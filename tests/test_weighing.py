@@ -92,9 +92,12 @@ def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free):
     assert set(few.firm[:6]) == {weighing.LOOSE}
 
 
-def test_an_answer_counts_once_however_many_queries_ask_for_it():
+def test_new_answers_count_alike_however_many_queries_ask_for_each():
     answers = ragged_of([[7], [7, 3], [3], [7], [5]])
-    assert weighing._counts(answers).tolist() == pytest.approx([1 / 3, 5 / 12, 1 / 2, 1 / 3, 1])
+    assert weighing._counts(answers, np.zeros(9, bool)).tolist() == [1] * 5
+    assert weighing._counts(answers, np.ones(9, bool)).tolist() == pytest.approx([2 / 3, 5 / 6, 1, 2 / 3, 2])
+    some = np.isin(np.arange(9), [7, 5])
+    assert weighing._counts(answers, some).tolist() == pytest.approx([2 / 3, 5 / 6, 1, 2 / 3, 2])
     each = made(20)
     often = each.of(np.arange(20))._replace(counts=np.where(np.arange(20) == 4, 0.01, 1).astype(np.float32))
     many = Entries(
@@ -149,13 +152,22 @@ def test_what_is_counted_together_weighs_what_it_weighs_one_by_one():
         assert found[3] < 0.9 * FAR
 
 
-def test_evidence_that_says_nothing_is_not_kept(leak_free):
+def test_evidence_that_says_nothing_changes_nothing(leak_free):
     place = Places(list(tables_of(leak_free, {}, "cpu")["low"].values()))
     weighing_ = Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
     choice, amounts = weighing_.best([np.zeros(len(place.targets), np.float32)], [])
-    assert choice.form == "none"
-    assert choice.valid_mrr == choice.alone
+    assert choice.valid_mrr == pytest.approx(choice.alone)
     assert not amounts.any()
+
+
+@pytest.mark.parametrize(("share", "form"), [(0.97, "sums and logarithms"), (0.9, "none")])
+def test_a_model_chosen_by_the_queries_must_be_clearly_better_alone(leak_free, monkeypatch, share, form):
+    """Its best step was picked by these queries; evidence is judged by those that it was not fitted to."""
+    place = Places(list(tables_of(leak_free, {}, "cpu")["low"].values()))
+    asked = Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
+    alone = asked._mrr(None, asked.asked)
+    monkeypatch.setattr(Weighing, "_judged", lambda *_: share * alone)
+    assert asked.best([np.ones(len(place.targets), np.float32)], [])[0].form == form
 
 
 def test_a_search_that_goes_astray_says_nothing():

@@ -55,6 +55,7 @@ def gathered(
     `filtered`: what is known is not ranked, as usual: weights are near what they usually are; for sets see `said`."""
     tables = tables_of(dataset, asked, model.raw_items.device.type, others)
     of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
+    new = None if alike is None else np.diff(alike.indptr) > 0
     if alike is not None and alike.nnz:
         for kind, some in tables.items():
             of_new[kind] = [strongest(part, MOST) for table in some.values() for part in spread_to(table, alike)]
@@ -67,7 +68,7 @@ def gathered(
             values = said(place, tables[kind], of_sets=filtered and kind == "high")
             beside = [place.values(table) for table in of_new[kind]]
             expected = _usual(kind, tables[kind]) if filtered else None
-            chosen[kind], amounts[at] = Weighing(model, asked[kind], place).best(values, beside, expected)
+            chosen[kind], amounts[at] = Weighing(model, asked[kind], place, new).best(values, beside, expected)
     for at, kind in enumerate(KINDS):
         if kind not in chosen:  # validation had nothing to say of it: as the other kind
             amounts[at] = amounts[1 - at]

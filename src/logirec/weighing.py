@@ -31,6 +31,8 @@ FIRM, LOOSE = 16.0, 1.0
 FIRM_OF_NEW = 32.0
 SIZES = (1, 2, 3, 4, 8, 16)  # of baskets, up to each
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
+# How many times better than with evidence the model must rank alone: its steps were chosen by these very queries.
+FLATTERED = 1.05
 USUAL_SCALE = float(np.log(0.3))  # of the model's own scores, as a logarithm
 LEAST_SCALE = 0.05  # of the model's own scores, however little they say: amounts are given beside them
 FAR = np.float32(-1e9)  # the score of what cannot be shown
@@ -142,8 +144,10 @@ class Places:
 class Weighing:
     """Of tables, for one kind of query."""
 
-    def __init__(self, model: LogiRec, asked: Questions, place: Places) -> None:
+    def __init__(self, model: LogiRec, asked: Questions, place: Places, new: np.ndarray | None = None) -> None:
+        """`new` (N,): items of which nothing is known but what they are like."""
         self.model, self.asked, self.place = model, asked, place
+        self.new = np.zeros(place.items, dtype=bool) if new is None else new
 
     def best(
         self, tables: list[np.ndarray], of_new: list[np.ndarray], usual: np.ndarray | None = None
@@ -157,10 +161,12 @@ class Weighing:
         if count < 2:
             return choice, chosen()
         halves, entries = [np.arange(first, count, 2) for first in (0, 1)], self.entries(tables)
+        to_beat = alone / FLATTERED
         for name, form in FORMS.items():
             belief = self._belief(form, usual, len(tables), 0)
             found = self._judged(form, tables, belief, entries, halves)
-            if found > WORTH_IT * choice.valid_mrr:
+            if found > to_beat:
+                to_beat = WORTH_IT * found
                 choice = Choice(name, found, alone)
                 chosen = partial(self._amounts, form, tables, belief, entries)
         with_new = self._with_new(choice, tables, of_new, usual) if of_new else None
@@ -170,13 +176,13 @@ class Weighing:
         self, choice: Choice, tables: list[np.ndarray], of_new: list[np.ndarray], usual: np.ndarray | None
     ) -> tuple[Choice, np.ndarray] | None:
         """The same with what is said of new items; nothing where that ranks no better. Most queries may ask for one of
-        them: each answer counts once, and what is asked for in one half is not in the other."""
+        them: they count alike, and what is asked for most in one half is not in the other."""
         halves = _apart(self.asked.queries.answers)
         if not all(map(len, halves)):
             return None
         name = choice.form if choice.form in FORMS else next(iter(FORMS))
         form, every = FORMS[name], tables + of_new
-        entries = self.entries(every, answers_alike=True)
+        entries = self.entries(every, alike=self.new)
         known = entries.with_columns(list(range(len(tables) * len(CURVES))))
         before = self._judged(form, tables, self._belief(form, usual, len(tables), 0), known, halves)
         belief = self._belief(form, usual, len(tables), len(of_new))
@@ -217,9 +223,10 @@ class Weighing:
             amounts += weight * curve(table)
         return amounts
 
-    def entries(self, tables: list[np.ndarray], answers_alike: bool = False) -> "Entries":
-        """`answers_alike`: each answer counts once, however many queries ask for it."""
-        counts = _counts(self.asked.queries.answers) if answers_alike else np.ones(len(self.asked.queries))
+    def entries(self, tables: list[np.ndarray], alike: np.ndarray | None = None) -> "Entries":
+        """`alike` (N,): answers that count alike, however many queries ask for each."""
+        answers = self.asked.queries.answers
+        counts = np.ones(len(answers)) if alike is None else _counts(answers, alike)
         step = max(1, TILE // self.place.items)
         starts = range(0, len(self.asked.queries), step)
         parts = [self._some(tables, np.arange(n, min(n + step, len(self.asked.queries)))) for n in starts]
@@ -364,10 +371,12 @@ class _Loss:
         return value, slope
 
 
-def _counts(answers: Ragged) -> np.ndarray:
-    """(B,) of queries with answers: the mean of one over how often each of them is asked for."""
-    _, which, times = np.unique(answers.values, return_inverse=True, return_counts=True)
-    sums = np.bincount(answers.owners, 1 / times[which], minlength=len(answers))
+def _counts(answers: Ragged, alike: np.ndarray) -> np.ndarray:
+    """(B,) how much queries count: 1 for an answer on the mean, less the more often one of those alike is asked for."""
+    times = np.bincount(answers.values, minlength=len(alike))
+    often = times[alike & (times > 0)]
+    each = np.where(alike, (often.mean() if len(often) else 1) / np.maximum(times, 1), 1.0)
+    sums = np.bincount(answers.owners, each[answers.values], minlength=len(answers))
     means: np.ndarray = sums / np.maximum(answers.lengths, 1)
     return means
 
