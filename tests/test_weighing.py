@@ -167,7 +167,9 @@ def test_a_model_chosen_by_the_queries_must_be_clearly_better_alone(leak_free, m
     asked = Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
     alone = asked._mrr(None, asked.asked)
     monkeypatch.setattr(Weighing, "_judged", lambda *_: share * alone)
-    assert asked.best([np.ones(len(place.targets), np.float32)], [])[0].form == form
+    table = np.ones(len(place.targets), np.float32)
+    assert asked.best([table], [])[0].form == form
+    assert asked.best([table], [table])[0].form == form  # nor does what is said of new items take its place
 
 
 def test_a_search_that_goes_astray_says_nothing():

@@ -183,8 +183,11 @@ class Weighing:
         name = choice.form if choice.form in FORMS else next(iter(FORMS))
         form, every = FORMS[name], tables + of_new
         entries = self.entries(every, alike=self.new)
-        known = entries.with_columns(list(range(len(tables) * len(CURVES))))
-        before = self._judged(form, tables, self._belief(form, usual, len(tables), 0), known, halves)
+        if choice.form in FORMS:
+            known = entries.with_columns(list(range(len(tables) * len(CURVES))))
+            before = self._judged(form, tables, self._belief(form, usual, len(tables), 0), known, halves)
+        else:
+            before = self._mrr(None, self.asked, entries.counts)
         belief = self._belief(form, usual, len(tables), len(of_new))
         found = self._judged(form, every, belief, entries, halves)
         if found <= WORTH_IT * before:
