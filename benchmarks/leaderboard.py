@@ -34,7 +34,7 @@ class Source(NamedTuple):
     says: str = ""
 
 
-UNTOUCHED = "Links that orders gave; nothing was ever chosen by looking at this dataset."
+UNTOUCHED = "Links that orders gave; nothing was chosen by this dataset (by baskets of the shop, some was)."
 SOURCES = {
     "released": Source(
         "Gift Cards, as the paper's authors released it",
