@@ -1,4 +1,4 @@
-"""What each table of evidence counts on validation, the mean over datasets: makes src/logirec/usual.py.
+"""What each table of evidence counts on validation, the mean over datasets: makes src/logirec/evidence/usual.py.
 
     .venv/bin/python benchmarks/usual.py --work /tmp/leaderboard
 
@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from logirec import fit, gathering
+from logirec import fit
 from logirec.config import recipe
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind
+from logirec.evidence import gathering
+from logirec.evidence.weighing import CURVES, Belief, Places, Weighing, fitted
 from logirec.progress import for_terminal
-from logirec.weighing import CURVES, Belief, Places, Weighing, fitted
 
 PAGE = Path(gathering.__file__).with_name("usual.py")
 DATASETS = ("gift-cards", "magazines", "office", "grocery", "video-games")

@@ -28,11 +28,11 @@ from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import Questions, evaluate, mean_mrr, questions
 from logirec.evaluation.ranks import Scores
+from logirec.evidence.gathering import gathered as gathered_evidence
+from logirec.evidence.lookalikes import lookalikes, take_places
 from logirec.folders import MANIFEST, check_free, sha256, write_aside
-from logirec.gathering import gathered as gathered_evidence
 from logirec.index import approximate
 from logirec.index.scorer import Scorer
-from logirec.lookalikes import lookalikes, take_places
 from logirec.model import artifact
 from logirec.model.card import model_card
 from logirec.model.catalogue import Catalogue, KnownLinks

@@ -17,7 +17,7 @@ from torch import Tensor
 from logirec.baselines.base import LinkBaseline, Unsuited
 from logirec.baselines.rows import Rows, co_purchases, rows, scaled, with_itself
 from logirec.data.dataset import Dataset
-from logirec.words import bags
+from logirec.data.words import bags
 
 MOST_ITEMS = 15_000  # a dense inverse: 1 GB at this size. Of a larger catalogue, the items that occur most
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from logirec import gathering
 from logirec.baselines.ease import Ease
 from logirec.config import recipe
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
-from logirec.gathering import gathered, tables_of
+from logirec.evidence import gathering
+from logirec.evidence.gathering import gathered, tables_of
+from logirec.evidence.usual import USUAL
+from logirec.evidence.weighing import CURVES, Places
 from logirec.index.scorer import Scorer
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
-from logirec.usual import USUAL
-from logirec.weighing import CURVES, Places
 from tests.baselines.worlds import ragged_of
 
 

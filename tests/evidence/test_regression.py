@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from logirec import regression
 from logirec.baselines.rows import co_purchases
-from logirec.regression import STRENGTH, both_ways
+from logirec.evidence import regression
+from logirec.evidence.regression import STRENGTH, both_ways
 
 
 def dense_features(dataset):

@@ -22,14 +22,14 @@ from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
 from logirec.data.query_sets import KINDS, Kind, Ragged
 from logirec.evaluation.evaluate import Questions, mean_mrr
+from logirec.evidence.lookalikes import spread_to
+from logirec.evidence.regression import both_ways
+from logirec.evidence.usual import USUAL
+from logirec.evidence.weighing import Choice, Places, Weighing
 from logirec.index.scorer import Scorer
-from logirec.lookalikes import spread_to
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
-from logirec.regression import both_ways
 from logirec.relation import Relation
-from logirec.usual import USUAL
-from logirec.weighing import Choice, Places, Weighing
 
 MOST = 200  # items kept of each item's row in a table
 TILE = 1 << 24  # numbers held at once

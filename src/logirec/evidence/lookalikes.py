@@ -11,9 +11,9 @@ from scipy import sparse
 
 from logirec.baselines.rows import strongest
 from logirec.data.dataset import Dataset
+from logirec.data.words import bags
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
-from logirec.words import bags
 
 MOST = 30  # items that a new one is the mean of
 POWER = 4.0  # of the cosines: the nearest count most

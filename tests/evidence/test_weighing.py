@@ -8,13 +8,13 @@ from scipy import sparse
 from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 
-from logirec import weighing
 from logirec.evaluation.evaluate import Questions
-from logirec.gathering import tables_of
+from logirec.evidence import weighing
+from logirec.evidence.gathering import tables_of
+from logirec.evidence.weighing import CURVES, FAR, FORMS, Belief, Entries, Places, Weighing, counted, fitted
 from logirec.index.scorer import Scorer
-from logirec.weighing import CURVES, FAR, FORMS, Belief, Entries, Places, Weighing, counted, fitted
 from tests.baselines.worlds import ragged_of
-from tests.test_gathering import model_of, valid
+from tests.evidence.test_gathering import model_of, valid
 
 UNKNOWN = Belief.small(2)
 

@@ -10,13 +10,13 @@ from scipy import sparse
 from logirec.data.graph import ItemGraph, Links
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
-from logirec.gathering import gathered
+from logirec.evidence.gathering import gathered
+from logirec.evidence.lookalikes import lookalikes, spread_to, take_places
 from logirec.index.scorer import Scorer
-from logirec.lookalikes import lookalikes, spread_to, take_places
 from logirec.model.logirec import settle
 from logirec.relation import Relation
+from tests.evidence.test_gathering import model_of, valid
 from tests.model.worlds import small_model
-from tests.test_gathering import model_of, valid
 
 
 def described(titles, brands=None, categories=None, links=((0, 1), (1, 2), (2, 3))):

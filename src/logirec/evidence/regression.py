@@ -21,8 +21,8 @@ from torch import Tensor
 from logirec.baselines.rows import co_purchases, either_way, scaled, with_itself
 from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
+from logirec.data.words import bags
 from logirec.relation import Relation
-from logirec.words import bags
 
 STRENGTH = 5.0
 # A dense inverse of 1.6 GB, and weights of 1 GB each way. Of more, those that occur most.
