@@ -128,8 +128,8 @@ def compact(result: dict[str, Any]) -> dict[str, Any]:
             differs = paired["differences"][name]
             kept[kind] = {
                 "queries": values["queries"],
-                "filtered": {metric: round(values[metric], 4) for metric in METRICS},
-                "raw": {metric: round(found[kind]["raw"][metric], 4) for metric in (*METRICS, "ndcg_paper@3")},
+                "filtered": {metric: round(values[metric], 6) for metric in METRICS},
+                "raw": {metric: round(found[kind]["raw"][metric], 6) for metric in (*METRICS, "ndcg_paper@3")},
                 "by_size": {size: round(group["mrr"], 4) for size, group in values["groups"]["basket_size"].items()},
                 "from": paired["best"],
                 "difference": [round(x, 4) for x in (differs["difference"], *differs["interval"])],

@@ -18,7 +18,7 @@ def command(
     port: int = typer.Option(8000, "--port", min=0, max=65535, help="Of the page; 0: any free one."),
     quiet: bool = options.QUIET,
 ) -> None:
-    """Make a believable shop, prepare and audit it, and show baskets with the answers planted for them."""
+    """Make a believable shop, prepare and audit it, train a model and show what it recommends for planted baskets."""
     from logirec.config import ServiceConfig
     from logirec.demo import run_demo
     from logirec.progress import for_terminal
