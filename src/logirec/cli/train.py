@@ -16,7 +16,7 @@ def command(
     out: Path = typer.Option(..., "--out", help="Folder for the model; the run's state goes beside it, OUT.training."),
     variant: str = typer.Option("hybrid", "--variant", help=f"Kinds of query to learn: {', '.join(VARIANTS)}."),
     preset: str = typer.Option(
-        "default", "--preset", help=f"{', '.join(PRESETS)}: the paper's, ours, ours of four models, ours for raw ranking."
+        "default", "--preset", help=f"{', '.join(PRESETS)}: the paper's, ours, four of ours, ours for raw ranking."
     ),
     device: str = typer.Option("auto", "--device", help="auto, cpu or cuda."),
     max_steps: int | None = typer.Option(None, "--max-steps", help="Steps at most. Default: the preset's."),
