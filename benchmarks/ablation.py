@@ -72,7 +72,7 @@ def main() -> None:
         record["note"] = arguments.note
     for name in TITLES:
         if (found := figures(arguments.work, name)) is not None:
-            record[name] = found
+            record[name] = record.get(name, {}) | found  # rows that only another machine has run stay
     RECORD.write_text(json.dumps(record, indent=1) + "\n")
     PAGE.write_text(page(record), encoding="utf-8")
     print(f"wrote {PAGE}")

@@ -6,7 +6,6 @@ Each model's result goes to the work folder, DATASET.compare, as soon as it is t
 import hashlib
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Any, NamedTuple
@@ -22,11 +21,10 @@ from logirec.contenders import LOGIREC, NAMES, OURS, choose
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind, Ragged, Stage
 from logirec.errors import ArtifactError, InputError, Interrupted
-from logirec.evaluation.asymmetry import degree_of_asymmetry
+from logirec.evaluation.asymmetry import asymmetry
 from logirec.evaluation.evaluate import Questions, link_popularity, mean_mrr, questions, report, standings
 from logirec.evaluation.metrics import intervals, per_query
 from logirec.evaluation.ranks import Scores
-from logirec.evaluation.temperature import fitted_temperature
 from logirec.fit import RunOptions, choose_device, train
 from logirec.folders import MANIFEST, sha256
 from logirec.index.scorer import Scorer
@@ -182,6 +180,7 @@ class Match:
         out.parent.mkdir(exist_ok=True)
         with peak_memory() as memory:
             model = None if self.options.force else self._trained_before(out)
+            trained_now = model is None
             if model is None:
                 resume = not self.options.force and (out.parent / f"{out.name}.training" / "run.json").exists()
                 run = RunOptions(self.device, resume=resume, force=not resume)
@@ -199,7 +198,7 @@ class Match:
             "tried": [tried],
             "fit_seconds": metrics["seconds"],
             "tuning_seconds": metrics["seconds"],
-            "memory_mb": memory.megabytes,
+            "memory_mb": memory.megabytes if trained_now else None,
         }
         return Fitted(Scorer(model.model).scores, False, record)
 
@@ -222,18 +221,12 @@ class Match:
                     found = per_query(standing, asked.queries.answers)
                     values |= {f"{kind}.{ranking}.{metric}": found[metric].astype(np.float32) for metric in PAIRED}
         with self.progress.task(f"{name}: asymmetry"):
-            record["asymmetry"] = self._asymmetry(fitted)
+            record["asymmetry"] = asymmetry(fitted.scores, self.dataset.items, self.valid.get("low"), fitted.pairwise)
         record["scoring_ms_per_query"] = round(1000 * timed.seconds / timed.queries, 4)
         record["device"] = self.device
         if self.device == "cuda":
             record["gpu_memory_mb"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
         return Result(record, values)
-
-    def _asymmetry(self, fitted: Fitted) -> dict[str, Any]:
-        temperature = fitted_temperature(fitted.scores, self.valid["low"]) if "low" in self.valid else 1.0
-        scaled: Callable[[Ragged], Tensor] = lambda baskets: fitted.scores(baskets) * temperature  # noqa: E731
-        found = degree_of_asymmetry(scaled, self.dataset.items, fitted.pairwise)
-        return {**found._asdict(), "temperature": temperature}
 
 
 class _Timed:

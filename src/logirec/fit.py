@@ -120,6 +120,7 @@ def train(
     finally:
         torch.set_float32_matmul_precision(before)
     gathered: dict[str, Any] = {}
+    valid_mrr = outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"]
     started = time.monotonic()
     if recipe.model.evidence:
         with progress.task("gathering evidence"):
@@ -127,6 +128,7 @@ def train(
             filtered = recipe.training.ranking == "filtered"
             model.evidence, chosen = gathered_evidence(model, learnt, asked, alike, opinions, filtered)
         gathered = {kind: choice._asdict() for kind, choice in chosen.items()}
+        valid_mrr = geometric_mean(max(choice.valid_mrr, 1e-9) for choice in chosen.values())
     ran = [outcome, *(theirs for _, theirs in others)]
     seconds = sum(one.state.history[-1]["seconds"] for one in ran) + time.monotonic() - started
     scores = Scorer(model).scores
@@ -134,17 +136,18 @@ def train(
         test = evaluate(scores, dataset, "test", TEST_QUERIES)
     with progress.task("calibrating"):
         calibration: dict[str, Any] = {
-            kind: fitted_curve(scores, queries, dataset.items) for kind, queries in asked.items()
+            kind: fitted_curve(scores, queries, dataset.items) | {"knows": dataset.baskets() is None}
+            for kind, queries in asked.items()
         }
         trust = _reliability(calibration, scores, dataset)
     metrics = {
         "steps": outcome.state.step,
         "stopped_early": outcome.stopped_early,
         "best_step": outcome.state.best_step if recipe.training.keep_best else outcome.state.step,
-        "valid_mrr": outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"],
+        "valid_mrr": valid_mrr,
         "seconds": round(seconds, 1),  # with validation and evidence, over all members and resumed runs
         "evidence": gathered,
-        "not_validated": [kind for kind in kinds_of(recipe) if kind not in asked],
+        "not_validated": [kind for kind in KINDS if kind not in asked],
         "test": test,
         "reliability": trust,
     }

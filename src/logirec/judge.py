@@ -5,9 +5,8 @@ from typing import Any
 
 from logirec.data.dataset import Dataset
 from logirec.errors import InputError, UsageError
-from logirec.evaluation.asymmetry import degree_of_asymmetry
+from logirec.evaluation.asymmetry import asymmetry as degree
 from logirec.evaluation.evaluate import evaluate, questions
-from logirec.evaluation.temperature import fitted_temperature
 from logirec.fit import choose_device
 from logirec.folders import MANIFEST, sha256
 from logirec.index.scorer import Scorer
@@ -38,7 +37,5 @@ def judge(
     report["trained_on_this_dataset"] = trained.dataset_sha256 == sha256(data.folder / MANIFEST)
     if asymmetry:
         with progress.task("asymmetry"):
-            temperature = fitted_temperature(scorer.scores, questions(data, "valid", "low"))
-            found = degree_of_asymmetry(lambda baskets: scorer.scores(baskets) * temperature, data.items)
-            report["asymmetry"] = {**found._asdict(), "temperature": temperature}
+            report["asymmetry"] = degree(scorer.scores, data.items, questions(data, "valid", "low"))
     return report

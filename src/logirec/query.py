@@ -10,7 +10,7 @@ JSON   {"or": [...]}, {"and": [...]}, {"not": ...}, {"complement": ["A", "B"]}, 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -136,7 +136,7 @@ def branches(query: Query) -> list[Branch]:
     named = items_of(query)
     if len(named) > MAX_BASKET:
         raise QueryError(f"{len(named)} items; at most {MAX_BASKET}")
-    found = {tuple(sorted(branch)): None for branch in _branches(query, False) if _possible(branch)}
+    found = {tuple(sorted(branch)): None for branch in _branches(query, False) if possible(branch)}
     if not found:
         raise QueryError("it asks for something and for its opposite")
     count = sum(map(len, found))
@@ -148,7 +148,13 @@ def branches(query: Query) -> list[Branch]:
     return list(found)
 
 
-def _possible(branch: frozenset[Literal]) -> bool:
+def parts(query: Query | None) -> int:
+    """How much there is to ask; a basket alone is one."""
+    return 1 if query is None else sum(map(len, branches(query)))
+
+
+def possible(branch: Collection[Literal]) -> bool:
+    """It does not ask for something and for its opposite."""
     return not any(Literal(linked, not negate) in branch for linked, negate in branch)
 
 

@@ -20,7 +20,7 @@ def test_finds_the_temperature_that_the_answers_were_drawn_at(true):
     table = torch.randn(300, 50, generator=random, dtype=torch.float64)
     table[:, 0] = -torch.inf  # an item itself is never the answer
     answers = torch.multinomial(torch.softmax(true * table, 1), 1, generator=random)[:, 0].numpy()
-    found = fitted_temperature(lambda baskets: table.clone(), asked(answers))
+    found = fitted_temperature(lambda baskets: table.clone(), asked(answers), table.shape[1])
     assert found == pytest.approx(true, rel=0.3)
 
 
@@ -29,8 +29,8 @@ def test_scores_in_other_units_give_the_same_probabilities():
     table = torch.randn(100, 30, generator=random)
     table[:, 0] = -torch.inf
     answers = torch.multinomial(torch.softmax(2 * table, 1), 1, generator=random)[:, 0].numpy()
-    one = fitted_temperature(lambda baskets: table.clone(), asked(answers))
-    other = fitted_temperature(lambda baskets: 1000 * table, asked(answers))
+    one = fitted_temperature(lambda baskets: table.clone(), asked(answers), table.shape[1])
+    other = fitted_temperature(lambda baskets: 1000 * table, asked(answers), table.shape[1])
     assert 1000 * other == pytest.approx(one)
 
 
@@ -39,10 +39,10 @@ def test_what_is_filtered_out_takes_no_probability():
     table = torch.zeros(20, 30, dtype=torch.float64)
     table[:, 29], table[:, 28] = 50, 5
     answers, filters = np.full(20, 28), np.full((20, 1), 29)
-    assert fitted_temperature(lambda b: table.clone(), asked(answers, filters)) > 5
-    assert fitted_temperature(lambda b: table.clone(), asked(answers, np.full((20, 1), 0))) < 1
+    assert fitted_temperature(lambda b: table.clone(), asked(answers, filters), 30) > 5
+    assert fitted_temperature(lambda b: table.clone(), asked(answers, np.full((20, 1), 0)), 30) < 1
 
 
 def test_equal_scores_and_no_queries_leave_it_at_one():
-    assert fitted_temperature(lambda b: torch.zeros(len(b), 5), asked(np.zeros(4, dtype=int))) == 1
-    assert fitted_temperature(lambda b: torch.zeros(0, 5), asked(np.zeros(0, dtype=int))) == 1
+    assert fitted_temperature(lambda b: torch.zeros(len(b), 5), asked(np.zeros(4, dtype=int)), 5) == 1
+    assert fitted_temperature(lambda b: torch.zeros(0, 5), asked(np.zeros(0, dtype=int)), 5) == 1

@@ -12,8 +12,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logirec.config import MAX_BASKET
+from logirec.config import MAX_BASKET, recipe
 from logirec.errors import InputError, UnknownItems
+from logirec.fit import train
 from logirec.index.exact import ExactIndex
 from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
@@ -49,8 +50,9 @@ def score_of(recommender, item_id, query):
     return {found.item_id: found.score for found in all_items(recommender, [], query=parse(query))}[item_id]
 
 
-def height_of(recommender, item_id, query):
-    """In standard deviations above the mean of all items, from all scores; and what of that is evidence."""
+def height_of(recommender, item_id, query, measured_by=None):
+    """In standard deviations above the mean of all items, from all scores; and what evidence adds, in those of the
+    query that it is measured by."""
     asked = look_up(Request(query=parse(query)), recommender.shelf).branches[0]
     index, model = recommender.shelf.index, recommender.trained.model
     scores = index.scores(embed_queries(model, [asked.meeting]), asked.relation)[0].double()
@@ -60,12 +62,15 @@ def height_of(recommender, item_id, query):
         start, end = model.evidence.starts[member : member + 2].tolist()
         amounts = model.evidence.amounts[int(len(asked.basket) > 1), start:end]
         evidence += float(amounts[model.evidence.targets[start:end] == row].sum())
-    return Height(*(float(part / scores.std(correction=0)) for part in (scores[row] - scores.mean(), evidence)))
+    deviation = float(scores.std(correction=0))
+    ruler = deviation if measured_by is None else measured_by.deviation
+    return Height(float(scores[row] - scores.mean()) / deviation, evidence / ruler, deviation)
 
 
 class Height(NamedTuple):
     model: float
     evidence: float
+    deviation: float
 
     @property
     def whole(self) -> float:
@@ -159,6 +164,10 @@ def test_what_is_ruled_out_never_appears(recommender, ids, data):
     names = sorted(recommender.trained.catalogue.rows_of_category)
     categories = data.draw(st.none() | st.lists(st.sampled_from([*names, "no such category"]), max_size=3))
     hide = data.draw(st.booleans())
+    if categories and not set(categories) & set(names):
+        with pytest.raises(InputError, match="no item has one of these categories"):
+            recommender.recommend(basket, categories=categories)
+        return
     answer = recommender.recommend(basket, 30, None, hide, exclude, categories, explain=False)
     found = {one.item_id for one in answer}
     assert not found & {*basket, *exclude}
@@ -199,11 +208,13 @@ def test_each_contribution_is_the_change_without_the_item(recommender, ids):
             assert found.because.model == pytest.approx(stands.model, abs=2e-3)
             assert found.because.evidence == pytest.approx(stands.evidence, abs=2e-3)
             whole = stands.whole
-            without = height_of(recommender, found.item_id, f"complement({rest})").whole
+            without = height_of(recommender, found.item_id, f"complement({rest})", stands).whole
             assert part.change == pytest.approx(whole - without, abs=2e-3)
             source, target = recommender.shelf.rows([item_id, found.item_id])
             assert part.bought_together == (target in recommender.shelf.bought.of(source))
-        alone = {item_id: height_of(recommender, found.item_id, f"complement({item_id})").whole for item_id in basket}
+        alone = {
+            item_id: height_of(recommender, found.item_id, f"complement({item_id})", stands).whole for item_id in basket
+        }
         gains = {item_id: max(0.0, part.change + alone[item_id]) for item_id, part in parts.items()}
         if sum(gains.values()) > 1e-2:
             for item_id, part in parts.items():
@@ -212,9 +223,10 @@ def test_each_contribution_is_the_change_without_the_item(recommender, ids):
 
 def test_the_parts_of_a_pair_add_up_to_how_high_the_item_stands(recommender, ids):
     for found in recommender.recommend(ids[:2], 5):
-        whole = height_of(recommender, found.item_id, f"complement({ids[0]} & {ids[1]})").whole
+        stands = height_of(recommender, found.item_id, f"complement({ids[0]} & {ids[1]})")
+        whole = stands.whole
         alone = [
-            height_of(recommender, found.item_id, f"complement({part.item_id})").whole
+            height_of(recommender, found.item_id, f"complement({part.item_id})", stands).whole
             for part in found.because.contributions
         ]
         parts = [(part.change + own) / 2 for part, own in zip(found.because.contributions, alone, strict=True)]
@@ -227,9 +239,10 @@ def test_each_not_is_measured_by_asking_without_it(recommender, ids):
     for found in answer:
         (negation,) = found.because.negations
         assert negation.query == f"~substitute({item})"
-        whole = height_of(recommender, found.item_id, f"complement({item}) & ~substitute({item})").whole
-        without = height_of(recommender, found.item_id, f"complement({item})").whole
-        assert negation.change == pytest.approx(whole - without, abs=2e-3)
+        stands = height_of(recommender, found.item_id, f"complement({item}) & ~substitute({item})")
+        without = height_of(recommender, found.item_id, f"complement({item})", stands)
+        assert without.evidence == stands.evidence  # which is the same without the NOT, and no reason for it
+        assert negation.change == pytest.approx(stands.whole - without.whole, abs=2e-3)
         assert [part.share for part in found.because.contributions] == [1]
     shown = {one.item_id for one in answer}
     soft = [gone.item_id for gone in answer.removed if not gone.known]
@@ -258,7 +271,9 @@ def test_confidence_rises_with_the_score_and_is_one_for_what_is_known(recommende
         if len(basket) == 1:  # whose substitutes are not asked for
             known -= set(shelf.substitutes(members))
         rows = recommender.shelf.rows(one.item_id for one in answer)
-        learnt = [one.confidence for one, row in zip(answer, rows, strict=True) if row not in known]
+        wrong = set(shelf.substitutes(members)) if len(basket) == 1 else set()
+        learnt = [one.confidence for one, row in zip(answer, rows, strict=True) if row not in known | wrong]
+        assert all(one.confidence == 0 for one, row in zip(answer, rows, strict=True) if row in wrong)
         assert all(a >= b for a, b in pairwise(learnt))
         assert all(0 <= one.confidence <= 1 and one.uncertainty > 0 for one in answer)
         assert all(one.confidence == 1 for one, row in zip(answer, rows, strict=True) if row in known)
@@ -288,6 +303,69 @@ def test_what_is_known_not_to_be_wanted_is_not_sure(recommender, ids):
     found = all_items(recommender, [], query=parse(f"complement({one}) & ~complement({other})"))
     sure = {one.item_id for one in found if one.confidence == 1}
     assert set(recommender.shelf.rows(sorted(sure))) == bought[one] - bought[other] - {*recommender.shelf.rows([other])}
+
+
+@pytest.mark.parametrize("relation", ["complement", "substitute"])
+def test_what_links_say_a_not_is_about_is_left_out_and_said_to_be(recommender, ids, relation):
+    shelf, removed = recommender.shelf, 0
+    for wanted, other in zip(ids[:30], ids[30:60], strict=True):
+        query = parse(f"complement({wanted}) & ~{relation}({other})")
+        (row,) = shelf.rows([other])
+        about = set(shelf.bought.of(row)) if relation == "complement" else set(shelf.substitutes([row]))
+        about = {shelf.vocabulary.item_ids[one] for one in about}
+        answer = recommender.recommend(query=query, top_k=20)
+        assert not about & {one.item_id for one in answer}
+        assert {gone.item_id for gone in answer.removed if gone.known and gone.by != f"~substitute({wanted})"} <= about
+        removed += sum(gone.known and gone.item_id in about for gone in answer.removed)
+        shown = recommender.recommend(query=query, top_k=20, without_substitutes=False)  # the NOT is soft then
+        assert all(one.confidence == 0 for one in shown if one.item_id in about)
+        assert not any(gone.known for gone in shown.removed)
+    assert removed > 0
+
+
+def test_a_query_is_read_as_if_unknown_items_had_not_been_there(recommender, ids):
+    item = ids[0]
+    with pytest.raises(UnknownItems):
+        recommender.recommend(query=parse(f"complement({item} & NOPE) & ~complement({item})"))
+    twice = look_up(Request(query=parse(f"complement({item} & NOPE) | complement({item})")), recommender.shelf)
+    assert len(twice.branches) == 1
+
+
+def test_a_batch_of_many_parts_is_answered_in_slices(recommender, ids, monkeypatch):
+    requests = [Request([item], 5) for item in ids[:7]]
+    whole = recommender.recommend_many(requests)
+    monkeypatch.setattr("logirec.recommender.recommender.TABLE", 5 * recommender.shelf.items)
+    sizes = []
+    kept = recommender.shelf.scan
+    monkeypatch.setattr(recommender.shelf, "scan", lambda *given: sizes.append(len(given[1])) or kept(*given))
+    sliced = recommender.recommend_many(requests)
+    assert sizes == [4, 4, 4, 2]  # each asked with and without its NOT
+    for one, other in zip(whole, sliced, strict=True):
+        assert [found.item_id for found in one] == [found.item_id for found in other]
+
+
+def test_of_orders_nothing_is_sure_and_what_orders_hold_is_evidence(baskets, tmp_path):
+    """There a later basket may hold a known pair or not, so that validation ranks known pairs with all others."""
+    changes = {"model": {"dims": 16, "width": 32}, "training": {"max_steps": 60, "batch": 64}}
+    train(baskets, tmp_path / "model", recipe("default", "hybrid", 0, changes))
+    recommender = Recommender.load(tmp_path / "model")
+    shelf, model = recommender.shelf, recommender.trained.model
+    linked = [row for row in range(shelf.items) if len(shelf.bought.of(row)) > 3][:20]
+    for row in linked:
+        item = shelf.vocabulary.item_ids[row]
+        answer = recommender.recommend([item], 20)
+        assert len({one.confidence for one in answer}) > 1
+        assert any(one.because.contributions[0].bought_together for one in answer)
+        scores = Scorer(model).scores(ragged_of([[row]]))[0].double()
+        curve = shelf.curve([row])
+        scores[[row, *shelf.substitutes([row])]] = -torch.inf
+        expected = curve.confidence(scores.numpy(), float((scores * curve.temperature).logsumexp(0)))
+        for found in answer:
+            assert found.confidence == pytest.approx(expected[shelf.rows([found.item_id])[0]], abs=1e-4)
+        assert not answer.low_evidence
+    starts = model.evidence.starts
+    only_orders = [r for r in range(shelf.items) if starts[r] < starts[r + 1]]
+    assert all(shelf.has_evidence([row]) for row in only_orders)
 
 
 def test_what_lost_to_another_alternative_was_not_removed_by_a_not(recommender, ids):

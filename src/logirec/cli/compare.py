@@ -17,7 +17,7 @@ def command(
     ),
     report: Path | None = typer.Option(None, "--report", help="Folder for report.html and report.md."),
     max_queries: int = typer.Option(5_000, "--max-queries", min=1, help="Test queries of each kind, drawn once."),
-    seed: int = typer.Option(0, "--seed", min=0, help="Of the models' start and of all that is drawn."),
+    seed: int = typer.Option(0, "--seed", min=0, max=2**63 - 1, help="Of the models' start and of all that is drawn."),
     device: str = typer.Option("auto", "--device", help="auto, cpu or cuda."),
     force: bool = typer.Option(
         False, "--force", help="Make all results again; else those of DATASET.compare are kept."

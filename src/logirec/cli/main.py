@@ -1,5 +1,6 @@
 """`logirec`: the verbs, and how an error becomes one line and an exit code."""
 
+import io
 import signal
 import sys
 import traceback
@@ -41,6 +42,9 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
 
 def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidied up like Ctrl-C
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an id may hold what the terminal cannot write
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:

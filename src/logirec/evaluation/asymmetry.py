@@ -14,14 +14,16 @@ asy = E[ |x - y| / (x + y) ] with x = J(q, p), y = J(p, q). Each draw is between
 cheap however large the catalogue is. For pairwise models q is drawn evenly and weighted with its normaliser.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from logirec.data.query_sets import rectangle
+from logirec.evaluation.evaluate import Questions
 from logirec.evaluation.ranks import TILE, Scores
+from logirec.evaluation.temperature import fitted_temperature
 
 EXACT_UP_TO = 5_000  # items; the exact sum needs all N x N scores, twice
 
@@ -30,6 +32,13 @@ class Asymmetry(NamedTuple):
     degree: float
     standard_error: float  # 0 where it is exact
     pairs: int  # drawn; 0 where it is exact
+
+
+def asymmetry(scores: Scores, items: int, asked: Questions | None, pairwise: bool = False) -> dict[str, Any]:
+    """At the temperature that fits validation's queries best, where there are any."""
+    temperature = 1.0 if asked is None else fitted_temperature(scores, asked, items)
+    found = degree_of_asymmetry(lambda baskets: scores(baskets) * temperature, items, pairwise)
+    return {**found._asdict(), "temperature": temperature}
 
 
 def degree_of_asymmetry(

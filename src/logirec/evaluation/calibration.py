@@ -28,7 +28,7 @@ class Shown(NamedTuple):
 
 def fitted_curve(scores: Scores, asked: Questions, items: int) -> dict[str, Any]:
     """temperature, and confidence as a rising function of log-probability at that temperature."""
-    temperature = fitted_temperature(scores, asked)
+    temperature = fitted_temperature(scores, asked, items)
     shown = _shown(scores, asked, items, temperature)
     order = np.argsort(shown.log_probability, kind="stable")
     parts = [part for part in np.array_split(order, POINTS) if len(part)]

@@ -106,6 +106,9 @@ class SampledScan(Scan):
     def log_sums(self, temperatures: Sequence[float], without: Sequence[Sequence[int]]) -> list[float]:
         found = []
         for at, (temperature, out) in enumerate(zip(temperatures, without, strict=True)):
+            if not temperature:
+                found.append(0.0)
+                continue
             left_out = torch.tensor(list(out), dtype=torch.int64)
             seen = ~torch.isin(self.rows[at], left_out) & (self.rows[at] >= 0)
             rest = ~torch.isin(self.sampled, torch.cat([self.rows[at], left_out]))
@@ -145,6 +148,7 @@ class ApproximateIndex:
         _, rows = self.graph.search(self._asked(queries, relation), depth, params=settings)
         best = in_order(*self._scored(queries, relation, torch.from_numpy(rows)))
         floor = best.scores[:, -1] if depth < self.items else torch.full_like(best.scores[:, -1], -torch.inf)
+        floor = floor.masked_fill((best.rows < 0).any(1), torch.inf)  # what the graph has not reached may be better
         if support is not None:
             best = self._beside(queries, relation, best.rows, support.strongest(depth), support)
         table = self.scores_of(queries, relation, self.sampled.expand(len(rows), -1), support)

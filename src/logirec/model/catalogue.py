@@ -75,6 +75,9 @@ class Catalogue:
         return cls(*columns)
 
 
+MOST_WORDS = 8  # that a search looks for: each is a pass over all that begins like it
+
+
 class Search:
     """Items by the beginnings of their words, best match first. One connection per thread."""
 
@@ -83,6 +86,7 @@ class Search:
 
     def find(self, text: str, limit: int) -> list[Item]:
         words = re.findall(r"\w+", unicodedata.normalize("NFC", text))  # an accent by itself is no letter
+        words = list(dict.fromkeys(words))[:MOST_WORDS]
         if not words:
             return []
         # Each word quoted, so that no part of it is read as FTS5's own language; * matches beginnings.

@@ -30,7 +30,6 @@ class Evidence(nn.Module):
             raise ValueError("evidence that does not fit together")
         for name, tensor in (("starts", starts), ("targets", targets), ("amounts", amounts), ("viewed", viewed)):
             self.register_buffer(name, tensor, persistent=False)  # kept in a file of its own
-        self.longest = int(starts.diff().max())
 
     @property
     def items(self) -> int:

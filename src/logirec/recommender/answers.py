@@ -11,7 +11,7 @@ class Request:
     basket: Sequence[str] = ()
     top_k: int = 10
     query: Query | None = None  # default: what the basket asks by itself
-    without_substitutes: bool = True  # what is known to be viewed with the basket never appears
+    without_substitutes: bool = True  # what is known to be viewed with it, or to be what a NOT is about, never appears
     exclude: Sequence[str] = ()
     categories: Sequence[str] | None = None  # only these; None: all
     explain: bool = True
@@ -70,7 +70,7 @@ class Removed:
     item_id: str
     title: str | None
     by: str
-    known: bool  # a known substitute that was ruled out; else the model's own doing
+    known: bool  # links say that it is what the NOT is about; else the model's own doing
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Answer:
     recommendations: tuple[Recommendation, ...]
     unknown: tuple[str, ...]  # items that the catalogue does not hold; left out
     removed: tuple[Removed, ...]
-    low_evidence: bool  # no item of the basket had a single link in training
+    low_evidence: bool  # nothing was bought with an item of the basket in training
 
     def __iter__(self) -> Iterator[Recommendation]:
         return iter(self.recommendations)

@@ -7,7 +7,7 @@ from functools import cached_property
 from logirec.config import MAX_BASKET
 from logirec.errors import InputError, UnknownItems
 from logirec.model.reasoning import Meeting, Operand, named
-from logirec.query import Linked, Literal, Query, asked_for, branches, items_of
+from logirec.query import Literal, Query, asked_for, branches, items_of, possible
 from logirec.recommender.answers import Request
 from logirec.recommender.shelf import Shelf
 from logirec.relation import Relation
@@ -60,6 +60,11 @@ class Asked:
         return set(self.basket).difference(*wanted)
 
     @property
+    def lines(self) -> int:
+        """How many queries of a scan it takes: each branch, and for reasons each without each of its NOTs."""
+        return sum(1 + (len(branch.negated) if self.request.explain else 0) for branch in self.branches)
+
+    @property
     def meetings(self) -> Iterator[Meeting]:
         """All that goes through the networks."""
         for branch in self.branches:
@@ -77,7 +82,7 @@ def look_up(request: Request, shelf: Shelf) -> Asked:
     if not known:
         raise UnknownItems(unknown) if unknown else InputError("an empty basket; name at least one item")
     query = asked_for(known) if request.query is None else request.query
-    found = [branch for literals in branches(query) if (branch := _known(literals, shelf))]
+    found = dict.fromkeys(branch for literals in branches(query) if (branch := _known(literals, shelf)))
     if not found:
         raise UnknownItems(unknown)
     basket = {row for branch in found for row in branch.basket}
@@ -87,16 +92,16 @@ def look_up(request: Request, shelf: Shelf) -> Asked:
 
 def _known(literals: tuple[Literal, ...], shelf: Shelf) -> Branch | None:
     """Unknown items are left out of their sets, and empty sets out of the branch; None where nothing is wanted then."""
-    kept: list[tuple[Linked, bool]] = []
+    kept: set[Literal] = set()
     for linked, negated in literals:
         items = tuple(item for item in linked.items if item in shelf.vocabulary)
         if items:
-            kept.append((replace(linked, items=items), negated))
+            kept.add(Literal(replace(linked, items=items), negated))
     wanted = {item for linked, negated in kept if not negated for item in linked.items}
-    if not wanted:
+    if not wanted or not possible(kept):
         return None
-    meeting = tuple(Operand(linked.relation, shelf.rows(linked.items), negated) for linked, negated in kept)
-    words = tuple(f"~{linked}" if negated else str(linked) for linked, negated in kept)
+    meeting = tuple(Operand(linked.relation, shelf.rows(linked.items), negated) for linked, negated in sorted(kept))
+    words = tuple(f"~{linked}" if negated else str(linked) for linked, negated in sorted(kept))
     return Branch(meeting, words, shelf.rows(sorted(wanted)))
 
 

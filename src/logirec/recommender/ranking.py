@@ -28,7 +28,7 @@ class Ranking(NamedTuple):
 
     best: list[Ranked]
     ruled_out: dict[int, int]  # known substitutes that would have been among the best -> the item they stand in for
-    moved_out: list[tuple[int, str]]  # what would have been among the best but for a NOT, and that NOT
+    moved_out: list[tuple[int, str, bool]]  # what would have been among the best but for a NOT, which, known
 
 
 class Line(NamedTuple):
@@ -114,32 +114,42 @@ class _Hunt:
         scan = shelf.scan(reasoning, [line.meeting for line in lines], [line.relation for line in lines], depth)
         self.rows, self.scores, self.floors = scan.rows.tolist(), scan.scores.tolist(), scan.floor.tolist()
         self.scan = scan
-        self.known = [shelf.known(line.meeting) if line.dropped is None else Known(set(), set()) for line in lines]
+        self.known = [shelf.known(line.meeting) for line in lines]
+        self.sure = [self._sure(line, known) for line, known in zip(lines, self.known, strict=True)]
         self.normalisers = self._normalisers(scan)
+
+    def _sure(self, line: Line, known: Known) -> Known:
+        """What links say, where validation did not have to guess it."""
+        curve = self.shelf.curve(line.branch.basket)
+        guessed = curve is not None and not curve.knows and line.relation == Relation.CO_PURCHASE
+        return known._replace(right=set()) if guessed else known
 
     def _normalisers(self, scan: Scan) -> list[float]:
         """As on validation, what is named or known takes no probability from the rest."""
         temperatures, without = [], []
-        for line, known in zip(self.lines, self.known, strict=True):
+        for line, sure in zip(self.lines, self.sure, strict=True):
             curve = None if line.dropped is not None else self.shelf.curve(line.branch.basket)
             temperatures.append(0.0 if curve is None else curve.temperature)
-            without.append([*line.asked.named, *known.right, *known.wrong])
+            without.append([*line.asked.named, *sure.right, *sure.wrong])
         return scan.log_sums(temperatures, without)
 
     def best(self, line: int, rules: Rules, hiding: bool = True) -> list[tuple[int, float]]:
         """From what the scan has brought up; where too much of that is ruled out, from the whole catalogue."""
         found: list[tuple[int, float]] = []
-        floor, top_k = self.floors[line], self.lines[line].asked.request.top_k
+        floor, request = self.floors[line], self.lines[line].asked.request
+        top_k, wrong = request.top_k, self.known[line].wrong if hiding and request.without_substitutes else set()
         for row, score in zip(self.rows[line], self.scores[line], strict=True):
             if score <= floor:
                 break
-            if not rules.forbids(row, hiding):
+            if not rules.forbids(row, hiding) and row not in wrong:
                 found.append((row, score))
                 if len(found) == top_k:
                     return found
         if floor == -torch.inf:  # there are no others
             return found
-        best = self.scan.again(line, top_k, rules.forbidden(self.shelf, hiding))
+        forbidden = rules.forbidden(self.shelf, hiding)
+        forbidden[list(wrong)] = True
+        best = self.scan.again(line, top_k, forbidden)
         pairs = zip(best.rows[0].tolist(), best.scores[0].tolist(), strict=True)
         return [(row, score) for row, score in pairs if row >= 0]
 
@@ -155,12 +165,14 @@ class _Hunt:
         return [*known, *(one for one in best if one[0] not in self.known[line].right)][: own.asked.request.top_k]
 
     def confidences(self, line: int, rows: Sequence[int], scores: Sequence[float]) -> Iterable[float | None]:
-        """What links say is right is sure; of the rest, what validation taught."""
+        """What links say is right, or what a NOT is about, is sure; of the rest, what validation taught."""
         curve = self.shelf.curve(self.lines[line].branch.basket)
         if curve is None:
             return [None] * len(rows)
         learnt = curve.confidence(np.array(scores), self.normalisers[line]).tolist()
-        return [1.0 if row in self.known[line].right else sure for row, sure in zip(rows, learnt, strict=True)]
+        right, wrong = self.sure[line]
+        said = [1.0 if row in right else 0.0 if row in wrong else None for row in rows]
+        return [own if sure is None else sure for own, sure in zip(learnt, said, strict=True)]
 
 
 def _ranking(asked: Asked, hunt: _Hunt, lines: range) -> Ranking:
@@ -186,11 +198,12 @@ def _ranking(asked: Asked, hunt: _Hunt, lines: range) -> Ranking:
         shown = sorted(shown, key=lambda one: (-(one.confidence or 0), -one.score, one.row))[: request.top_k]
     gone = {one.row for one in shown} | ruled_out.keys()
     moved_out = []
+    about = {branch: hunt.known[line].wrong for branch, line in zip(asked.branches, lines, strict=False)}
     for line in lines[len(asked.branches) :]:
         mine, dropped = hunt.lines[line].branch, hunt.lines[line].dropped
         assert dropped is not None  # noqa: S101  these lines are without an operand
         for row, _ in hunt.best(line, rules):
             if row not in gone and row not in found[mine]:
                 gone.add(row)
-                moved_out.append((row, mine.words[dropped]))
+                moved_out.append((row, mine.words[dropped], request.without_substitutes and row in about[mine]))
     return Ranking(shown, ruled_out, moved_out)

@@ -31,14 +31,17 @@ def reasons(
         [case.branch.relation for case in flat for _ in case.branch.again],
         [[one.row for one in case.mine] for case in flat for _ in case.branch.again],
     )
-    parts = zip(heights.whole, heights.evidence, strict=True)
+    parts = zip(*heights, strict=True)
     found = []
     for some in cases:
         because: dict[int, Because] = {}
         for case in some:
-            whole, counted = zip(*(next(parts) for _ in case.branch.again), strict=True)
+            stands, counts, deviations = zip(*(next(parts) for _ in case.branch.again), strict=True)
+            # One ruler for the evidence of all: the same amount must not differ because another query is sharper.
+            added = [[amount / deviations[0] for amount in amounts] for amounts in counts]
+            whole = [[sum(both) for both in zip(*own, strict=True)] for own in zip(stands, added, strict=True)]
             looked = reasoning.attention(case.branch.meeting, case.branch.basket)
-            because |= _because(shelf, case, whole, counted[0], looked)
+            because |= _because(shelf, case, whole, added[0], looked)
         found.append(because)
     return found
 
@@ -95,7 +98,7 @@ def removed(shelf: Shelf, ranking: Ranking) -> tuple[Removed, ...]:
     for row, instead_of in ranking.ruled_out.items():
         of = Linked(Relation.CO_VIEW, (shelf.vocabulary.item_ids[instead_of],))
         found.append(_removed(shelf, row, f"~{of}", known=True))
-    return (*found, *(_removed(shelf, row, by, known=False) for row, by in ranking.moved_out))
+    return (*found, *(_removed(shelf, *moved) for moved in ranking.moved_out))
 
 
 def _removed(shelf: Shelf, row: int, by: str, known: bool) -> Removed:

@@ -17,6 +17,8 @@ from logirec.recommender.ranking import Ranking, rank, standings
 from logirec.recommender.reasons import reasons, removed
 from logirec.recommender.shelf import Shelf
 
+TABLE = 1 << 25  # scores held at once: a line of the scan has one for each item
+
 
 class Recommender:
     def __init__(self, trained: TrainedModel, index: Index | None = None) -> None:
@@ -58,13 +60,12 @@ class Recommender:
         return [next(answers) if isinstance(one, Asked) else one for one in asked]
 
     def _answers(self, asked: Sequence[Asked]) -> Iterator[Answer]:
-        if not asked:
-            return
-        with torch.no_grad():
-            reasoning = self.shelf.reason(meeting for one in asked for meeting in one.meetings)
-            rankings = rank(asked, self.shelf, reasoning)
-            why = reasons(self.shelf, reasoning, asked, rankings)
-        yield from map(self._answer, asked, rankings, why)
+        for some in _slices(asked, TABLE // self.shelf.items):
+            with torch.no_grad():
+                reasoning = self.shelf.reason(meeting for one in some for meeting in one.meetings)
+                rankings = rank(some, self.shelf, reasoning)
+                why = reasons(self.shelf, reasoning, some, rankings)
+            yield from map(self._answer, some, rankings, why)
 
     def direction(self, first: str, second: str) -> Direction:
         """How well the second goes with the first, and the first with the second."""
@@ -86,3 +87,15 @@ class Recommender:
             found.append(Recommendation(*words, at + 1, one.score, one.confidence, spread, why.get(one.row)))
         gone = removed(self.shelf, ranking) if asked.request.explain else ()
         return Answer(str(asked.query), tuple(found), asked.unknown, gone, not self.shelf.has_evidence(asked.basket))
+
+
+def _slices(asked: Sequence[Asked], lines: int) -> Iterator[list[Asked]]:
+    """In order, so many lines of the scan at most, or one request."""
+    some: list[Asked] = []
+    for one in asked:
+        if some and sum(other.lines for other in some) + one.lines > lines:
+            yield some
+            some = []
+        some.append(one)
+    if some:
+        yield some

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import torch
 
+from logirec.errors import InputError
 from logirec.index.scan import Index, Scan
 from logirec.logic.beta import positive
 from logirec.memory import give_back_memory
@@ -17,10 +18,11 @@ from logirec.relation import Relation
 
 
 class Heights(NamedTuple):
-    """Of each query's own items."""
+    """Of each query's own items: raw scores of two queries cannot be compared, how high items stand can."""
 
-    whole: list[list[float]]
-    evidence: list[list[float]]  # how much of that is evidence
+    model: list[list[float]]  # standard deviations above the mean of all items, by the model's own scores
+    evidence: list[list[float]]  # as it is added to scores
+    deviation: list[float]  # of each query
 
 
 class Known(NamedTuple):
@@ -86,9 +88,8 @@ class Shelf:
         relations: Sequence[Relation],
         rows: Sequence[Sequence[int]],
     ) -> Heights:
-        """The same in standard deviations above the mean of all items, so that different queries can be compared."""
         if not meetings:
-            return Heights([], [])
+            return Heights([], [], [])
         asked = list(zip(meetings, relations, map(tuple, rows), strict=True))
         places = {
             one: at for at, one in enumerate(dict.fromkeys(asked))
@@ -97,16 +98,19 @@ class Shelf:
         queries, support = reasoning.of(meetings), self._support(meetings)
         wanted, _ = padded(rows, self.device)
         above, deviation = self.index.heights(queries, relations, wanted)
-        counted = torch.zeros_like(above) if support is None else support.at(wanted) / deviation[:, None]
-        whole, evidence = (above + counted).tolist(), counted.tolist()
-        return Heights(*([part[places[one]] for one in asked] for part in (whole, evidence)))
+        counted = torch.zeros_like(above) if support is None else support.at(wanted)
+        parts = (above.tolist(), counted.tolist(), deviation.tolist())
+        return Heights(*([part[places[one]] for one in asked] for part in parts))
 
     def substitutes(self, basket: Iterable[int]) -> dict[int, int]:
         """Known substitutes of the basket -> the item that each is viewed with."""
         return {other: row for row in basket for links in self.viewed for other in links.of(row)}
 
-    def in_categories(self, names: Iterable[str]) -> set[int]:
-        return {row for name in names for row in self.catalogue.rows_of_category.get(name, ())}
+    def in_categories(self, names: Sequence[str]) -> set[int]:
+        found = {row for name in names for row in self.catalogue.rows_of_category.get(name, ())}
+        if names and not found:
+            raise InputError("no item has one of these categories")
+        return found
 
     def known(self, meeting: Meeting) -> Known:
         held: list[set[int]] = []
@@ -120,8 +124,14 @@ class Shelf:
                 held.append(linked)
         return Known(set.intersection(*held) - missed, missed)
 
-    def has_evidence(self, basket: Iterable[int]) -> bool:
-        return any(len(links.of(row)) for row in basket for links in (self.bought, self.bought_by))
+    def has_evidence(self, basket: Sequence[int]) -> bool:
+        """A link; of orders, which say more than the links that were made of them, anything."""
+        if any(len(links.of(row)) for row in basket for links in (self.bought, self.bought_by)):
+            return True
+        curve, evidence = self.curve(basket), self.model.evidence
+        if curve is None or curve.knows or evidence is None:
+            return False
+        return any(evidence.starts[row] < evidence.starts[row + 1] for row in basket)
 
     def curve(self, basket: Sequence[int]) -> Curve | None:
         return self.curves.get("low" if len(basket) == 1 else "high") or next(iter(self.curves.values()), None)

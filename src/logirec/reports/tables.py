@@ -224,10 +224,10 @@ def show_answer(answer: Answer) -> None:
     if answer.unknown:
         console.print(f"not in the catalogue, left out: {', '.join(answer.unknown)}")
     for gone in answer.removed:
-        why = "a known substitute" if gone.known else "the model takes it for one"
+        why = "known links say so" if gone.known else "the model has it so"
         console.print(f"left out by {gone.by}: {_item(gone.title, gone.item_id)} ({why})")
     if answer.low_evidence:
-        console.print("low evidence: no item of the basket had a link in training", style="bold")
+        console.print("low evidence: nothing was bought with an item of the basket in training", style="bold")
 
 
 def _item(title: str | None, item_id: str) -> str:

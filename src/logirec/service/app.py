@@ -18,6 +18,7 @@ from logirec import __version__
 from logirec.config import ServiceConfig
 from logirec.errors import InputError, LogiRecError
 from logirec.model.catalogue import Item
+from logirec.query import MAX_LITERALS, parts
 from logirec.recommender.answers import Answer, Direction
 from logirec.recommender.answers import Request as Asked
 from logirec.recommender.recommender import Recommender
@@ -30,6 +31,7 @@ from logirec.service.messages import AnswersReply, Ask, AskMany, ItemReply, Item
 from logirec.service.models import Models
 from logirec.service.page import add_page
 
+MOST_PARTS = 2 * MAX_LITERALS  # of the queries of a batch call
 METRICS = ("hit@3", "ndcg@3", "mrr", "hit@10", "queries")
 
 
@@ -91,6 +93,8 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
         if len(many) > config.max_batch:
             raise InputError(f"{len(many)} requests; at most {config.max_batch}")
         asked = [_read(ask, config) for ask in many]
+        if sum(parts(one.query) for one in asked if isinstance(one, Asked)) > MOST_PARTS:
+            raise InputError(f"more than {MOST_PARTS} parts in all queries together; ask in several calls")
         found = iter(await batcher.ask_all([one for one in asked if isinstance(one, Asked)], deadline))
         replies = [next(found) if isinstance(one, Asked) else one for one in asked]
         return _json({"answers": [_in_place(one, request.state.request_id) for one in replies]})
@@ -193,10 +197,10 @@ def _direction(recommender: Recommender, first: str, second: str) -> Direction |
         return error
 
 
-def _read(ask: Ask, config: ServiceConfig) -> Asked | InputError:
+def _read(ask: Any, config: ServiceConfig) -> Asked | InputError | ValidationError:
     try:
-        return ask.request(config)
-    except InputError as error:
+        return Ask.model_validate(ask).request(config)
+    except (InputError, ValidationError) as error:
         return error
 
 

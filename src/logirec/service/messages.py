@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from logirec.config import ServiceConfig
 from logirec.errors import InputError
@@ -30,7 +30,9 @@ class Ask(_Strict):
         None,
         description="A query as text, complement(A & B) & ~substitute(A), or as JSON. Default: what the basket asks.",
     )
-    without_substitutes: bool = Field(True, description="Known substitutes of the basket never appear.")
+    without_substitutes: bool = Field(
+        True, description="Known substitutes of the basket, and what links say a NOT is about, never appear."
+    )
     exclude: list[ItemId] = Field([], max_length=1000, description="Items that must not appear.")
     categories: list[str] | None = Field(None, max_length=100, description="Only items of these categories.")
     explain: bool = Field(True, description="With reasons.")
@@ -56,7 +58,10 @@ class AskMany(_Strict):
             "examples": [{"requests": [{"basket": ["P000123"], "top_k": 3}, {"query": "complement(P000456)"}]}]
         }
     )
-    requests: list[Ask] = Field(min_length=1, description="Answered in this order; each may fail by itself.")
+    # Read one by one: a wrong one does not take the others with it.
+    requests: list[SkipValidation[Ask]] = Field(
+        min_length=1, description="Answered in this order; each may fail by itself."
+    )
 
 
 class ErrorBody(BaseModel):

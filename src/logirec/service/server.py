@@ -5,6 +5,7 @@ import ipaddress
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 import time
@@ -36,6 +37,7 @@ def serve(
         raise UsageError(
             f"--host {host} can be reached from other machines: set {KEY} or --api-key-file, or stay on 127.0.0.1"
         )
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # says: look for another model; before there is one, nothing
     keep_memory()
     app = create_app(Models(model, approximate), config, key)
     listening = listen(host, port)
