@@ -190,8 +190,8 @@ def page(record: dict[str, Any]) -> str:
         "Made by `benchmarks/generality.py --data DATA --work WORK`: shops cut out of the leaderboard's data and split "
         "anew, to see what holds where data is smaller, sparser or knows less. Leak-free, filtered, test, seed 0. "
         f"Baselines: {', '.join(RIVALS)}, tuned as on the leaderboard; ours times the MRR of the best of them, with "
-        "the 95 % interval of the difference, paired by query, and Hit@10 beside the most that any of them has. Nothing "
-        "was chosen by these figures, but for one rule that an earlier run of Gift Cards, split 3, led to "
+        "the 95 % interval of the difference, paired by query, and Hit@10 beside the most that any of them has. "
+        "Nothing was chosen by these figures, but for one rule that an earlier run of Gift Cards, split 3, led to "
         "([experiments.md](experiments.md), `FLATTERED`).",
     ]
     for kind, title in zip(KINDS, ("Single items", "Sets"), strict=True):

@@ -251,6 +251,7 @@ def test_models_can_be_listed(cli):
         (["--models", "popularity", "--device", "abacus"], 2, "abacus"),
         (["--models", "cf"], 3, "--interactions"),
         (["--models", " , "], 2, "no name in it"),
+        (["--models", "popularity", "--seed", "99999999999999999999"], 2, "--seed"),
     ],
 )
 def test_bad_input_is_one_line(cli, dataset, arguments, code, words):

@@ -1,5 +1,6 @@
 """`logirec recommend`, as a user types it."""
 
+import os
 import subprocess
 import sys
 
@@ -52,6 +53,7 @@ def test_a_query(cli, trained_folder, item_ids):
         (["--query", "complement("], 3, "at character 12"),
         (["--basket", "x", "--top-k", "0"], 2, "top-k"),
         (["--interactive", "--json"], 2, "--interactive"),
+        (["--basket", "P000000", "--category", "no such category"], 3, "no item has one of these categories"),
     ],
 )
 def test_bad_input_is_one_line(cli, trained_folder, arguments, code, words):
@@ -118,8 +120,17 @@ def test_lines_are_read_until_the_end(cli, trained_folder, item_ids, monkeypatch
     lines = iter([item_ids[0]])
     narrowed = cli("recommend", trained_folder, "--interactive", "--category", "no such category")
     assert narrowed.code == 0
-    assert "nothing to recommend" in narrowed.out
+    assert "no item has one of these categories" in narrowed.out
     assert cli("recommend", trained_folder, "--interactive", "--approximate").code == 2
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_an_id_that_the_terminal_cannot_write_is_no_bug(trained_folder, item_ids, form):
+    command = [sys.executable, "-m", "logirec", "recommend", str(trained_folder), "--basket", item_ids[0]]
+    strict = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    found = subprocess.run([*command, "--basket", "\udcff", *form], capture_output=True, env=strict, check=False)
+    assert found.returncode == 0, found.stderr
+    assert b"udcff" in found.stdout
 
 
 def test_whoever_has_read_enough_is_no_bug(trained_folder, item_ids):

@@ -44,6 +44,21 @@ def test_no_model(cli, tmp_path):
     assert cli("serve", tmp_path).code == 4
 
 
+def test_a_hangup_before_there_is_a_model_is_passed_over(trained_folder):
+    ask = "import os, signal; os.kill(os.getpid(), signal.SIGHUP)"
+    code = f"""
+from pathlib import Path
+from logirec.config import ServiceConfig
+from logirec.service import server
+def loading(*given):
+    {ask}
+    raise SystemExit(7)
+server.Models = loading
+server.serve(Path({str(trained_folder)!r}), "127.0.0.1", 0, ServiceConfig())
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 7
+
+
 def test_it_starts_answers_reloads_and_stops(trained_folder):
     command = [sys.executable, "-m", "logirec", "serve", str(trained_folder), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})

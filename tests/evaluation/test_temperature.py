@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from logirec.data.query_sets import QuerySet, rectangle
+from logirec.evaluation import temperature
 from logirec.evaluation.evaluate import Questions
 from logirec.evaluation.temperature import fitted_temperature
 
@@ -32,6 +33,32 @@ def test_scores_in_other_units_give_the_same_probabilities():
     one = fitted_temperature(lambda baskets: table.clone(), asked(answers), table.shape[1])
     other = fitted_temperature(lambda baskets: 1000 * table, asked(answers), table.shape[1])
     assert 1000 * other == pytest.approx(one)
+
+
+def test_tile_by_tile_it_is_the_same(monkeypatch):
+    random = torch.Generator().manual_seed(2)
+    table = torch.randn(40, 30, generator=random)
+    table[:, 0] = -torch.inf
+    answers = torch.multinomial(torch.softmax(2 * table, 1), 1, generator=random)[:, 0].numpy()
+    which = Questions(
+        QuerySet(
+            rectangle(np.arange(40)[:, None]),
+            rectangle(answers[:, None]),
+            np.ones(40, np.int8),
+            rectangle(answers[:, None]),
+        ),
+        rectangle(np.zeros((40, 1), dtype=int)),
+    )
+    sizes = []
+
+    def scores(baskets):
+        sizes.append(len(baskets))
+        return table[torch.from_numpy(baskets.values).long()].clone()
+
+    whole = fitted_temperature(scores, which, 30)
+    monkeypatch.setattr(temperature, "TILE", 300)
+    assert fitted_temperature(scores, which, 30) == pytest.approx(whole)
+    assert max(sizes[2:]) == 10
 
 
 def test_what_is_filtered_out_takes_no_probability():

@@ -1,5 +1,6 @@
 """Evidence: where it comes from, what its weights are fitted to, and that it is only kept where it helps."""
 
+import json
 from itertools import product
 
 import numpy as np
@@ -203,3 +204,10 @@ def test_opinions_are_the_mean_of_what_models_think(leak_free):
     assert np.allclose(np.where(found, expected / scale, 0), found, rtol=1e-4)
     assert ((found > 0).sum(1) == min(gathering.MOST, leak_free.items - 1)).all()
     assert np.allclose(found.max(1), expected.max(1) / scale, rtol=1e-4)
+
+
+def test_a_models_validation_figure_is_with_its_evidence(trained_folder):
+    metrics = json.loads((trained_folder / "metrics.json").read_text())
+    chosen = metrics["evidence"]
+    assert metrics["valid_mrr"] == pytest.approx((chosen["low"]["valid_mrr"] * chosen["high"]["valid_mrr"]) ** 0.5)
+    assert metrics["valid_mrr"] > (chosen["low"]["alone"] * chosen["high"]["alone"]) ** 0.5

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -108,6 +109,28 @@ def test_recommendations_are_nearly_those_of_the_exact_index(folder):
         assert ours.recommendations[0].because is not None
     assert shared / len(requests) > 0.97
     assert gaps < 0.15  # the rest of the catalogue is known by a sample
+
+
+def test_what_the_graph_does_not_reach_is_found_all_the_same(folder, monkeypatch):
+    """Asked for nearly everything, a graph comes up short."""
+    exact, near = Recommender.load(folder), Recommender.load(folder, approximate=True)
+    search = near.shelf.index.graph.search
+
+    def short(asked, depth, params=None):
+        distances, rows = search(asked, depth, params=params)
+        rows[:, -2:] = -1
+        return distances, rows
+
+    items, basket = exact.shelf.items, exact.trained.vocabulary.item_ids[:1]
+    with monkeypatch.context() as patched:
+        patched.setattr(near.shelf.index, "graph", SimpleNamespace(**_of(near.shelf.index.graph), search=short))
+        for top_k in (items - 40, items):
+            found = [{one.item_id for one in made.recommend(basket, top_k, explain=False)} for made in (exact, near)]
+            assert found[0] == found[1]
+
+
+def _of(graph):
+    return {name: getattr(graph, name) for name in ("reconstruct_batch", "storage", "ntotal", "d")}
 
 
 def test_where_it_finds_too_little_it_is_refused(tmp_path, monkeypatch):

@@ -37,6 +37,8 @@ def search(tmp_path):
         ("tea NOT green", set()),
         ("NEAR(", set()),
         ("\x00", set()),
+        ("kettle " * 100, {"B 2", "C"}),  # which is one word
+        ("k ke ket kett kettl kettle k1 k2 " + "nothing " * 100, set()),
     ],
 )
 def test_words_are_found_by_their_beginnings_and_never_read_as_a_language(search, text, expected):
@@ -64,3 +66,7 @@ def test_links_and_their_reverse():
     assert links.of(0) == [1, 2]
     back = links.reversed(3)
     assert [back.of(row) for row in range(3)] == [[2], [0], [0]]
+
+
+def test_a_search_looks_for_a_few_words_and_no_more(search):
+    assert search("t te tea k ke ket kett kettl nothing like it") == ["B 2"]

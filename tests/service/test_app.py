@@ -43,6 +43,27 @@ def test_several_at_once_fail_one_by_one(client, ids):
     assert len(found[3]["recommendations"]) == 10
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [({"basket": ["x"], "top_k": 0}, "top_k"), ({"basket": [""]}, "basket.0"), ({"strange": 1}, "body"), (7, "body")],
+)
+def test_one_of_a_wrong_form_does_not_take_the_others_with_it(client, ids, wrong, words):
+    reply = client.post("/v1/recommend/batch", json={"requests": [wrong, {"basket": [ids[0]]}]})
+    assert reply.status_code == 200
+    first, second = reply.json()["answers"]
+    assert first["error"]["code"] == "invalid"
+    assert first["error"]["message"].startswith(words)
+    assert len(second["recommendations"]) == 10
+
+
+def test_a_batch_call_asks_for_so_much_and_no_more(client, ids):
+    many = " & ".join(f"~substitute({other})" for other in ids[1:40])
+    asked = [{"query": f"complement({ids[0]}) & {many}"}]
+    assert client.post("/v1/recommend/batch", json={"requests": asked * 6}).status_code == 200
+    reply = client.post("/v1/recommend/batch", json={"requests": asked * 7})
+    assert "parts" in error_of(reply)["message"]
+
+
 def test_items_are_searched_and_looked_up(client, models):
     item = models.current.recommender.trained.catalogue.item(3)
     found = client.get("/v1/items", params={"search": item.title, "limit": 5}).json()["items"]

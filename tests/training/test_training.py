@@ -215,10 +215,11 @@ def test_a_finished_run_can_be_extended(leak_free, tmp_path):
 
 @pytest.mark.parametrize("variant", ["low", "high"])
 def test_variants_learn_their_kind_alone(leak_free, tmp_path, variant):
-    train(leak_free, tmp_path / "model", small(variant=variant))
+    metrics = train(leak_free, tmp_path / "model", small(variant=variant))
     record = json.loads((tmp_path / "model" / "metrics.jsonl").read_text().splitlines()[0])
     other = {"low": "high", "high": "low"}[variant]
     assert f"valid_{variant}_mrr" in record
+    assert metrics["not_validated"] == [other]
     assert f"valid_{other}_mrr" not in record
 
 

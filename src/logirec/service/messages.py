@@ -59,8 +59,8 @@ class AskMany(_Strict):
         }
     )
     # Read one by one: a wrong one does not take the others with it.
-    requests: list[SkipValidation[Ask]] = Field(
-        min_length=1, description="Answered in this order; each may fail by itself."
+    requests: list[SkipValidation[Ask | Any]] = Field(
+        min_length=1, description="Answered in this order; each may fail by itself, of a wrong form or not."
     )
 
 
