@@ -72,7 +72,7 @@ def page(baskets: list[list[Item]], answers: list[Answer], recommender: Recommen
         "Ten baskets of UCI's Online Retail (a year of orders of a British gift shop), asked of a model that preset "
         f"`default` made of its first 70 % of orders ({len(recommender.trained.catalogue):,} products; MRR on later "
         f"baskets: {figures}). Made by `benchmarks/tour.py`; nothing is picked or left out. In brackets how sure it "
-        'is; "known" is a pair that training orders hold together more often than by chance.',
+        "is: the chance that the one item hidden from such a basket is this one.",
         "",
         "![The page with a cake stand and a teacup in the basket](tour-desktop.png)",
         "",
@@ -81,17 +81,13 @@ def page(baskets: list[list[Item]], answers: list[Answer], recommender: Recommen
     ]
     for basket, answer in zip(baskets, answers, strict=True):
         held = "<br>".join(_name(item.title) for item in basket)
-        lines.append(f"| {held} | {'<br>'.join(f'{_name(one.title)} ({_sure(one.confidence)})' for one in answer)} |")
+        lines.append(f"| {held} | {'<br>'.join(f'{_name(one.title)} ({one.confidence or 0:.1%})' for one in answer)} |")
     lines += ["", "![The same on a phone: cake tins and a recipe box](tour-phone.png)", ""]
     return "\n".join(lines)
 
 
 def _name(title: str | None) -> str:
     return " ".join((title or "").split()).capitalize().replace("|", "/")
-
-
-def _sure(confidence: float | None) -> str:
-    return "known" if confidence == 1 else f"{confidence or 0:.1%}"
 
 
 if __name__ == "__main__":

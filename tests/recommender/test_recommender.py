@@ -52,25 +52,26 @@ def score_of(recommender, item_id, query):
 
 def height_of(recommender, item_id, query, measured_by=None):
     """In standard deviations above the mean of all items, from all scores; and what evidence adds, in those of the
-    query that it is measured by."""
+    query that it is measured by, and by its amounts."""
     asked = look_up(Request(query=parse(query)), recommender.shelf).branches[0]
     index, model = recommender.shelf.index, recommender.trained.model
     scores = index.scores(embed_queries(model, [asked.meeting]), asked.relation)[0].double()
     (row,) = recommender.shelf.rows([item_id])
-    evidence = 0.0
+    evidence, several = 0.0, len(asked.basket) > 1 if measured_by is None else measured_by.several
     for member in asked.basket if asked.relation == Relation.CO_PURCHASE else ():
         start, end = model.evidence.starts[member : member + 2].tolist()
-        amounts = model.evidence.amounts[int(len(asked.basket) > 1), start:end]
+        amounts = model.evidence.amounts[int(several), start:end]
         evidence += float(amounts[model.evidence.targets[start:end] == row].sum())
     deviation = float(scores.std(correction=0))
     ruler = deviation if measured_by is None else measured_by.deviation
-    return Height(float(scores[row] - scores.mean()) / deviation, evidence / ruler, deviation)
+    return Height(float(scores[row] - scores.mean()) / deviation, evidence / ruler, deviation, several)
 
 
 class Height(NamedTuple):
     model: float
     evidence: float
     deviation: float
+    several: bool  # its amounts of evidence are those of an item among several
 
     @property
     def whole(self) -> float:
@@ -219,6 +220,20 @@ def test_each_contribution_is_the_change_without_the_item(recommender, ids):
         if sum(gains.values()) > 1e-2:
             for item_id, part in parts.items():
                 assert part.share == pytest.approx(gains[item_id] / sum(gains.values()), abs=1e-2)
+
+
+def test_where_one_item_of_two_has_evidence_it_is_that_of_one_alone(recommender, ids):
+    shelf, seen = recommender.shelf, 0.0
+    for first, second in zip(ids[:20], ids[20:40], strict=True):
+        asked = look_up(Request(query=parse(f"complement({first}) & substitute({second})")), shelf)
+        (branch,) = asked.branches
+        for found in recommender.recommend(query=asked.query, top_k=5):
+            rows = torch.tensor([shelf.rows([found.item_id])])
+            amount = shelf.model.evidence.of(torch.tensor([shelf.rows([first])])).at(rows)
+            heights = shelf.index.heights(embed_queries(shelf.model, [branch.meeting]), branch.relation, rows)
+            assert found.because.evidence == pytest.approx(float(amount / heights.deviation), abs=1e-3)
+            seen += abs(float(amount))
+    assert seen > 0
 
 
 def test_the_parts_of_a_pair_add_up_to_how_high_the_item_stands(recommender, ids):

@@ -38,18 +38,28 @@ class Evidence(nn.Module):
     def tensors(self) -> dict[str, Tensor]:
         return dict(self.named_buffers())
 
-    def of(self, members: Tensor, present: Tensor | None = None, unlike: Tensor | None = None) -> "Support":
-        """For baskets (B, M), whose places `present` (B, M) hold an item; no substitutes of those `unlike` (B, M)."""
+    def of(
+        self,
+        members: Tensor,
+        present: Tensor | None = None,
+        unlike: Tensor | None = None,
+        several: Tensor | None = None,
+    ) -> "Support":
+        """For baskets (B, M), whose places `present` (B, M) hold an item; no substitutes of those `unlike` (B, M).
+
+        `several` (B,): the amounts are those of an item among several, though it may be alone; default: where it is."""
         present = torch.ones_like(members, dtype=torch.bool) if present is None else present
-        return Support(self, members, present, unlike)
+        return Support(self, members, present, unlike, present.sum(1) > 1 if several is None else several)
 
 
 class Support:
     """The evidence for a batch of baskets."""
 
-    def __init__(self, evidence: Evidence, members: Tensor, present: Tensor, unlike: Tensor | None) -> None:
+    def __init__(
+        self, evidence: Evidence, members: Tensor, present: Tensor, unlike: Tensor | None, several: Tensor
+    ) -> None:
         self.evidence, self.members, self.present, self.unlike = evidence, members, present, unlike
-        self.several = (present.sum(1) > 1).long()  # (B,)
+        self.several = several.long()  # (B,)
 
     def add_to(self, table: Tensor) -> Tensor:
         """To the scores (B, N) of all items, in place."""
@@ -91,7 +101,7 @@ class Support:
 
     def some(self, baskets: Tensor) -> "Support":
         unlike = None if self.unlike is None else self.unlike[baskets]
-        return Support(self.evidence, self.members[baskets], self.present[baskets], unlike)
+        return Support(self.evidence, self.members[baskets], self.present[baskets], unlike, self.several[baskets])
 
     def _entries(self) -> tuple[Tensor, Tensor, Tensor]:
         """Owner, row and amount of all that the members have evidence for; a row may occur once for each member."""

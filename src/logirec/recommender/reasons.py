@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from logirec.model.reasoning import Reasoning
+from logirec.model.reasoning import Reasoning, named
 from logirec.query import Linked
 from logirec.recommender.answers import Because, Contribution, Negation, Removed
 from logirec.recommender.asking import Asked, Branch
@@ -30,6 +30,7 @@ def reasons(
         [meeting for case in flat for meeting in case.branch.again],
         [case.branch.relation for case in flat for _ in case.branch.again],
         [[one.row for one in case.mine] for case in flat for _ in case.branch.again],
+        [_several(case.branch) for case in flat for _ in case.branch.again],
     )
     parts = zip(*heights, strict=True)
     found = []
@@ -37,13 +38,18 @@ def reasons(
         because: dict[int, Because] = {}
         for case in some:
             stands, counts, deviations = zip(*(next(parts) for _ in case.branch.again), strict=True)
-            # One ruler for the evidence of all: the same amount must not differ because another query is sharper.
+            # One ruler for all evidence, and each item's own: another query is sharper, and has other amounts.
             added = [[amount / deviations[0] for amount in amounts] for amounts in counts]
             whole = [[sum(both) for both in zip(*own, strict=True)] for own in zip(stands, added, strict=True)]
             looked = reasoning.attention(case.branch.meeting, case.branch.basket)
             because |= _because(shelf, case, whole, added[0], looked)
         found.append(because)
     return found
+
+
+def _several(branch: Branch) -> bool:
+    """Whether evidence is heard for more than one item."""
+    return len(named(branch.meeting, Relation.CO_PURCHASE, negated=False)) > 1
 
 
 def _cases(asked: Asked, ranking: Ranking) -> list[_Case]:

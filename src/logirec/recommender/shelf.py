@@ -63,10 +63,11 @@ class Shelf:
         """The best items of each query."""
         return self.index.scan(reasoning.of(meetings), relations, depth, self._support(meetings))
 
-    def _support(self, meetings: Sequence[Meeting]) -> Support | None:
+    def _support(self, meetings: Sequence[Meeting], several: Sequence[bool] | None = None) -> Support | None:
         if self.model.evidence is None:
             return None
-        return self.model.evidence.of(*looked_up(meetings, self.device))
+        among = None if several is None else torch.tensor(several, device=self.device)
+        return self.model.evidence.of(*looked_up(meetings, self.device), among)
 
     def scores_of(
         self,
@@ -87,15 +88,17 @@ class Shelf:
         meetings: Sequence[Meeting],
         relations: Sequence[Relation],
         rows: Sequence[Sequence[int]],
+        several: Sequence[bool],
     ) -> Heights:
+        """`several`: evidence as that of an item among several, though a part may be asked about alone."""
         if not meetings:
             return Heights([], [], [])
-        asked = list(zip(meetings, relations, map(tuple, rows), strict=True))
+        asked = list(zip(meetings, relations, map(tuple, rows), several, strict=True))
         places = {
             one: at for at, one in enumerate(dict.fromkeys(asked))
         }  # of two items, each alone is without the other
-        meetings, relations, rows = zip(*places, strict=True)
-        queries, support = reasoning.of(meetings), self._support(meetings)
+        meetings, relations, rows, several = zip(*places, strict=True)
+        queries, support = reasoning.of(meetings), self._support(meetings, several)
         wanted, _ = padded(rows, self.device)
         above, deviation = self.index.heights(queries, relations, wanted)
         counted = torch.zeros_like(above) if support is None else support.at(wanted)
