@@ -163,6 +163,11 @@ def test_a_model_that_is_refused_an_index_is_kept(leak_free, cli, tmp_path, monk
     assert "--ann" in refused.err
 
 
+def test_on_a_gpu_it_is_refused(folder):
+    with pytest.raises(UsageError, match="CPU"):
+        Recommender.load(folder, "cuda", approximate=True)
+
+
 def test_what_is_not_there_or_broken_is_said(trained, folder, tmp_path):
     with pytest.raises(UsageError, match="--ann"):
         ApproximateIndex.read(trained, tmp_path)

@@ -203,8 +203,8 @@ class ApproximateIndex:
     ) -> Best:
         """All items are looked at, and all that has evidence: what is ruled out may be most of what is near."""
         faiss = _faiss()
-        allowed = np.arange(self.items) if forbidden is None else np.flatnonzero(~forbidden.numpy())
-        settings = faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))
+        allowed = np.ones(self.items, dtype=bool) if forbidden is None else ~forbidden.numpy()
+        settings = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little")))
         every = faiss.downcast_index(self.graph.storage)
         _, rows = every.search(self._asked(queries, relation), min(top_k, self.items), params=settings)
         if support is None:

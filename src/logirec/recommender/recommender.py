@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from logirec.errors import InputError, LogiRecError, UnknownItems
+from logirec.errors import InputError, LogiRecError, UnknownItems, UsageError
 from logirec.index.approximate import ApproximateIndex
 from logirec.index.exact import ExactIndex
 from logirec.index.scan import Index
@@ -27,6 +27,8 @@ class Recommender:
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "cpu", approximate: bool = False) -> "Recommender":
+        if approximate and torch.device(device).type != "cpu":
+            raise UsageError("the approximate index is searched on the CPU; leave out the device, or the index")
         trained = TrainedModel.load(folder, device)
         return cls(trained, ApproximateIndex.read(trained.model, Path(folder)) if approximate else None)
 
