@@ -1,6 +1,6 @@
 """A request with its items looked up: what is asked of the model, branch by branch."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -82,7 +82,10 @@ def look_up(request: Request, shelf: Shelf) -> Asked:
     if not known:
         raise UnknownItems(unknown) if unknown else InputError("an empty basket; name at least one item")
     query = asked_for(known) if request.query is None else request.query
-    found = dict.fromkeys(branch for literals in branches(query) if (branch := _known(literals, shelf)))
+    asked: list[Sequence[Literal]] = [*branches(query)]
+    if unknown:
+        asked = [*dict.fromkeys(tuple(_without({*unknown}, literals)) for literals in asked)]
+    found = [branch for literals in asked if (branch := _branch(literals, shelf))]
     if not found:
         raise UnknownItems(unknown)
     basket = {row for branch in found for row in branch.basket}
@@ -90,19 +93,24 @@ def look_up(request: Request, shelf: Shelf) -> Asked:
     return Asked(request, query, tuple(found), unknown, shelf.rows(known), tuple(sorted(basket)))
 
 
-def _known(literals: tuple[Literal, ...], shelf: Shelf) -> Branch | None:
-    """Unknown items are left out of their sets, and empty sets out of the branch; None where nothing is wanted then."""
-    kept: set[Literal] = set()
-    for linked, negated in literals:
-        items = tuple(item for item in linked.items if item in shelf.vocabulary)
-        if items:
-            kept.add(Literal(replace(linked, items=items), negated))
-    wanted = {item for linked, negated in kept if not negated for item in linked.items}
-    if not wanted or not possible(kept):
+def _branch(literals: Sequence[Literal], shelf: Shelf) -> Branch | None:
+    """None where nothing is wanted."""
+    wanted = {item for linked, negated in literals if not negated for item in linked.items}
+    if not wanted:
         return None
-    meeting = tuple(Operand(linked.relation, shelf.rows(linked.items), negated) for linked, negated in sorted(kept))
-    words = tuple(f"~{linked}" if negated else str(linked) for linked, negated in sorted(kept))
+    meeting = tuple(Operand(linked.relation, shelf.rows(linked.items), negated) for linked, negated in literals)
+    words = tuple(f"~{linked}" if negated else str(linked) for linked, negated in literals)
     return Branch(meeting, words, shelf.rows(sorted(wanted)))
+
+
+def _without(unknown: Collection[str], literals: Iterable[Literal]) -> list[Literal]:
+    """Out of their sets, and empty sets out of the branch; parts that differed by them are one now, or opposites."""
+    found = set()
+    for linked, negated in literals:
+        items = tuple(item for item in linked.items if item not in unknown)
+        if items:
+            found.add(Literal(replace(linked, items=items), negated))
+    return sorted(found) if possible(found) else []
 
 
 def without_item(meeting: Meeting, row: int) -> Meeting:

@@ -1,6 +1,7 @@
 """Why something is recommended, and what was left out: measured by asking again without each part."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from logirec.model.reasoning import Reasoning, named
@@ -31,20 +32,24 @@ def reasons(
         [case.branch.relation for case in flat for _ in case.branch.again],
         [[one.row for one in case.mine] for case in flat for _ in case.branch.again],
         [_several(case.branch) for case in flat for _ in case.branch.again],
+        _firsts([len(case.branch.again) for case in flat]),
     )
     parts = zip(*heights, strict=True)
     found = []
     for some in cases:
         because: dict[int, Because] = {}
         for case in some:
-            stands, counts, deviations = zip(*(next(parts) for _ in case.branch.again), strict=True)
-            # One ruler for all evidence, and each item's own: another query is sharper, and has other amounts.
-            added = [[amount / deviations[0] for amount in amounts] for amounts in counts]
-            whole = [[sum(both) for both in zip(*own, strict=True)] for own in zip(stands, added, strict=True)]
+            whole, counted = zip(*(next(parts) for _ in case.branch.again), strict=True)
             looked = reasoning.attention(case.branch.meeting, case.branch.basket)
-            because |= _because(shelf, case, whole, added[0], looked)
+            because |= _because(shelf, case, whole, counted[0], looked)
         found.append(because)
     return found
+
+
+def _firsts(lengths: Sequence[int]) -> list[int]:
+    """For each place of lists that stand one after the other, where its list begins."""
+    starts = accumulate(lengths, initial=0)
+    return [start for start, length in zip(starts, lengths, strict=False) for _ in range(length)]
 
 
 def _several(branch: Branch) -> bool:

@@ -20,9 +20,8 @@ from logirec.relation import Relation
 class Heights(NamedTuple):
     """Of each query's own items: raw scores of two queries cannot be compared, how high items stand can."""
 
-    model: list[list[float]]  # standard deviations above the mean of all items, by the model's own scores
-    evidence: list[list[float]]  # as it is added to scores
-    deviation: list[float]  # of each query
+    whole: list[list[float]]  # standard deviations above the mean of all items
+    evidence: list[list[float]]  # how much of that is evidence
 
 
 class Known(NamedTuple):
@@ -89,10 +88,12 @@ class Shelf:
         relations: Sequence[Relation],
         rows: Sequence[Sequence[int]],
         several: Sequence[bool],
+        rulers: Sequence[int],
     ) -> Heights:
-        """`several`: evidence as that of an item among several, though a part may be asked about alone."""
+        """`several`: evidence as that of an item among several, though a part may be asked about alone. `rulers`: the
+        query by whose deviation evidence is measured: else the same amount differs where another query is sharper."""
         if not meetings:
-            return Heights([], [], [])
+            return Heights([], [])
         asked = list(zip(meetings, relations, map(tuple, rows), several, strict=True))
         places = {
             one: at for at, one in enumerate(dict.fromkeys(asked))
@@ -102,8 +103,9 @@ class Shelf:
         wanted, _ = padded(rows, self.device)
         above, deviation = self.index.heights(queries, relations, wanted)
         counted = torch.zeros_like(above) if support is None else support.at(wanted)
-        parts = (above.tolist(), counted.tolist(), deviation.tolist())
-        return Heights(*([part[places[one]] for one in asked] for part in parts))
+        at = torch.tensor([places[one] for one in asked], device=self.device)
+        counted = counted[at] / deviation[at[list(rulers)], None]
+        return Heights((above[at] + counted).tolist(), counted.tolist())
 
     def substitutes(self, basket: Iterable[int]) -> dict[int, int]:
         """Known substitutes of the basket -> the item that each is viewed with."""
