@@ -36,11 +36,13 @@ def test_a_wrong_query_says_where(client):
 
 def test_several_at_once_fail_one_by_one(client, ids):
     asked = [{"basket": [ids[0]], "top_k": 2}, {"basket": ["nothing"]}, {"query": "complement("}, {"basket": [ids[0]]}]
+    asked.append({"query": f"~complement({ids[0]})"})  # can be read, and not be asked
     found = client.post("/v1/recommend/batch", json={"requests": asked}).json()["answers"]
     assert len(found[0]["recommendations"]) == 2
     assert found[1]["error"]["code"] == "unknown_items"
     assert found[2]["error"]["code"] == "query"
     assert len(found[3]["recommendations"]) == 10
+    assert found[4]["error"]["code"] == "query"
 
 
 @pytest.mark.parametrize(

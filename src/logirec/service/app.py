@@ -93,7 +93,7 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
         if len(many) > config.max_batch:
             raise InputError(f"{len(many)} requests; at most {config.max_batch}")
         asked = [_read(ask, config) for ask in many]
-        if sum(parts(one.query) for one in asked if isinstance(one, Asked)) > MOST_PARTS:
+        if sum(parts(one.query) for one in asked if isinstance(one, Asked)) > MOST_PARTS:  # all can be written out
             raise InputError(f"more than {MOST_PARTS} parts in all queries together; ask in several calls")
         found = iter(await batcher.ask_all([one for one in asked if isinstance(one, Asked)], deadline))
         replies = [next(found) if isinstance(one, Asked) else one for one in asked]
@@ -199,7 +199,9 @@ def _direction(recommender: Recommender, first: str, second: str) -> Direction |
 
 def _read(ask: Any, config: ServiceConfig) -> Asked | InputError | ValidationError:
     try:
-        return Ask.model_validate(ask).request(config)
+        request = Ask.model_validate(ask).request(config)
+        parts(request.query)  # what cannot be asked fails here, by itself
+        return request
     except (InputError, ValidationError) as error:
         return error
 
