@@ -14,8 +14,11 @@ from logirec.baselines.lookup import Lookup
 from logirec.baselines.popularity import Popularity
 from logirec.baselines.registry import BASELINES, MOST_TRIED
 from logirec.baselines.row_cosine import RowCosine
+from logirec.baselines.rows import co_purchases
 from logirec.baselines.rules import Rules
 from logirec.baselines.sum_of_neighbours import SumOfNeighbours
+from logirec.data.graph import Links
+from logirec.relation import Relation
 from tests.baselines.worlds import World, ragged_of, random_links, random_orders
 
 ITEMS = 14
@@ -98,6 +101,32 @@ def test_ease_beside_learns_from_reversed_links_and_views():
             expected[at, views[basket[0]] > 0] = -np.inf  # known substitutes come last
     found = scores(Ease(regularization=1.0, beside=0.5), world)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_links_that_fade_count_less_the_weaker_they_are():
+    """Of EASE, of row cosine, and both ways round."""
+    world = link_world()
+    links = world.graph().links[Relation.CO_PURCHASE]
+    links = Links(links.source, links.target, np.random.default_rng(0).random(len(links)).astype(np.float32))
+    world._links[Relation.CO_PURCHASE] = links
+    faded = np.zeros((ITEMS, ITEMS))
+    for at in range(len(links)):
+        of_same = links.weight[links.source == links.source[at]]
+        faded[links.source[at], links.target[at]] = 1 - 0.5 * np.mean(of_same > links.weight[at])
+    np.testing.assert_allclose(co_purchases(world, fade=0.5).toarray(), faded, rtol=1e-6)
+    np.testing.assert_allclose(co_purchases(world, reverse=True, fade=0.5).toarray(), faded.T, rtol=1e-6)
+    assert len(np.unique(faded)) > 4
+
+    def unit(table):
+        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+        return table / np.where(lengths > 0, lengths, 1)
+
+    itself = unit(faded + np.eye(ITEMS))
+    inverse = np.linalg.inv(itself.T @ itself + np.eye(ITEMS))
+    expected = basket_rows() @ itself @ (np.eye(ITEMS) - inverse / np.diag(inverse))
+    np.testing.assert_allclose(scores(Ease(1.0, fade=0.5), world), expected, rtol=1e-4, atol=1e-5)
+    expected = (basket_rows() @ unit(faded) @ unit(faded).T) ** 2 @ faded
+    np.testing.assert_allclose(scores(RowCosine(2.0, fade=0.5), world), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_ease_takes_a_word_for_an_order_of_the_items_that_it_describes(monkeypatch):

@@ -8,7 +8,10 @@ import pytest
 import torch
 
 from logirec.baselines.ease import Ease
-from logirec.config import recipe
+from logirec.config import PrepareConfig, recipe
+from logirec.data.dataset import Dataset
+from logirec.data.graph import ItemGraph, Links
+from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
 from logirec.evidence import gathering
@@ -62,6 +65,31 @@ def test_tables_know_the_training_links_alone(leak_free):
     assert not any(linked[pair] or reverse[pair[::-1]] for pair in held_out)
     assert np.array_equal(linked, reverse.T)
     assert np.array_equal(viewed, viewed.T)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_how_strong_links_are_counts_where_it_says_something(tmp_path, in_order):
+    """Lists of the twenty that sell best with an item, cut off there: the last of one are those that another lacks."""
+    random, lines = np.random.default_rng(0), []
+    liked = np.linspace(2, 0, 60)
+    for item in range(150):
+        listed = [f"t{at}" for at in np.argsort(-(liked + 0.4 * random.normal(size=60)))[:20]]
+        listed = listed if in_order else random.permutation(listed).tolist()
+        lines.append(json.dumps({"asin": f"s{item}", "also_buy": listed}))
+    (tmp_path / "meta.json").write_text("\n".join(lines))
+    prepare(Inputs(tmp_path / "meta.json"), tmp_path / "dataset", PrepareConfig())
+    dataset = Dataset.load(tmp_path / "dataset")
+    asked = {"low": questions(dataset, "valid", "low")}
+    assert gathering._regression(dataset, asked, "cpu").fade == (0.5 if in_order else 0)
+
+
+def test_links_of_one_strength_are_not_asked_for_their_order(leak_free, monkeypatch):
+    graph, asked = leak_free.graph(), valid(leak_free, 20)
+    bought = graph.links[Relation.CO_PURCHASE]
+    plain = {**graph.links, Relation.CO_PURCHASE: Links(bought.source, bought.target, np.ones(len(bought), np.float32))}
+    monkeypatch.setattr(type(leak_free), "graph", lambda _: ItemGraph(leak_free.items, plain))
+    monkeypatch.setattr(gathering, "mean_mrr", None)  # there is nothing to choose
+    assert gathering._regression(leak_free, asked, "cpu").fade == 0
 
 
 def test_two_steps_lead_past_what_is_viewed_and_past_shared_neighbours(leak_free):

@@ -9,15 +9,16 @@ from logirec.evidence import regression
 from logirec.evidence.regression import STRENGTH, both_ways
 
 
-def dense_features(dataset):
+def dense_features(dataset, fade):
     """Bought and itself, sold, viewed, words: the same in numpy, with nothing left out."""
-    bought = co_purchases(dataset).toarray()
+    bought = co_purchases(dataset, fade=fade).toarray()
     views = np.zeros_like(bought)
     links = dataset.graph().links[regression.Relation.CO_VIEW]
     views[links.source, links.target] = views[links.target, links.source] = 1
     parts = []
     for table in (bought + np.eye(len(bought)), bought.T, views):
-        parts.append(table / np.sqrt(np.maximum(table.sum(1, keepdims=True), 1)))
+        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+        parts.append(table / np.where(lengths > 0, lengths, 1))
     return np.concatenate([*parts, regression.bags(dataset).toarray()], axis=1).astype(np.float64)
 
 
@@ -28,15 +29,15 @@ def alone(features, target, without):
     return used @ weights
 
 
-@pytest.mark.parametrize("most", [20_000, 700])
-def test_it_is_what_solving_for_each_target_by_itself_gives(leak_free, monkeypatch, most):
+@pytest.mark.parametrize(("most", "fade"), [(20_000, 0.0), (700, 0.0), (700, 0.5)])
+def test_it_is_what_solving_for_each_target_by_itself_gives(leak_free, monkeypatch, most, fade):
     monkeypatch.setattr(regression, "MOST_COLUMNS", most)
-    items, every = leak_free.items, dense_features(leak_free)
+    items, every = leak_free.items, dense_features(leak_free, fade)
     counts = (every != 0).sum(0) - 1
     kept = np.sort(np.argsort(-counts, kind="stable")[:most])
     dropped = np.setdiff1d(np.arange(every.shape[1]), kept[counts[kept] > 0])
     assert (most == 700) == bool((counts[dropped] > 0).any())
-    forward, backward = both_ways(leak_free)
+    forward, backward = both_ways(leak_free, fade=fade)
     for found, block in ((forward, 0), (backward, 1)):
         some = found.targets[:: max(1, len(found.targets) // 12)]
         if found.backward:
@@ -59,4 +60,4 @@ def test_no_pair_is_predicted_from_itself(leak_free):
 
 
 def kept_columns(dataset):
-    return np.flatnonzero((dense_features(dataset) != 0).sum(0) > 1)
+    return np.flatnonzero((dense_features(dataset, fade=0.0) != 0).sum(0) > 1)

@@ -3,7 +3,7 @@
 With G = X'X + regularization * I and P = G^-1, the map is B = I - P / diag(P): its diagonal is zero, so no item
 predicts itself. Rows are unit vectors here, so that long rows do not outweigh the rest. `beside` also learns from
 what an item is bought with the other way round and from what it is viewed with, at that weight; `words` from a row per
-word of their descriptions, which holds the items that it describes.
+word of their descriptions, which holds the items that it describes; `fade` reads how strong links are (rows.py).
 """
 
 from dataclasses import dataclass
@@ -24,18 +24,24 @@ MOST_ITEMS = 15_000  # a dense inverse: 1 GB at this size. Of a larger catalogue
 
 class Ease(LinkBaseline):
     def __init__(
-        self, regularization: float = 3.0, beside: float = 0.0, words: float = 0.0, device: str = "cpu"
+        self,
+        regularization: float = 3.0,
+        beside: float = 0.0,
+        words: float = 0.0,
+        fade: float = 0.0,
+        device: str = "cpu",
     ) -> None:
-        self.regularization, self.beside, self.words, self.device = regularization, beside, words, device
+        self.regularization, self.beside, self.words = regularization, beside, words
+        self.fade, self.device = fade, device
 
     def learn(self, dataset: Dataset, reverse: bool) -> "Learnt":
-        known = rows(dataset, reverse)
+        known = rows(dataset, reverse, fade=self.fade)
         known = Rows(scaled(known.table, 0.5), known.by_item)
         table = known.table
         if self.beside:
             if not known.by_item:
                 raise Unsuited("learns from links and views, and this dataset is made of orders; ease is for those")
-            around = (with_itself(other) for other in (co_purchases(dataset, not reverse), self.views))
+            around = (with_itself(other) for other in (co_purchases(dataset, not reverse, self.fade), self.views))
             table = sparse.vstack([table, *(scaled(other, 0.5) * np.float32(self.beside) for other in around)])
         counts = np.bincount(table.indices, minlength=dataset.items)
         kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])

@@ -14,11 +14,12 @@ from logirec.data.dataset import Dataset
 
 
 class RowCosine(LinkBaseline):
-    def __init__(self, power: float = 1.0) -> None:
+    def __init__(self, power: float = 1.0, fade: float = 0.0) -> None:
         self.power = power  # of the cosine: more makes the nearest rows count more
+        self.fade = fade  # how much less a row's weakest links count
 
     def learn(self, dataset: Dataset, reverse: bool) -> "Learnt":
-        return Learnt(rows(dataset, reverse, itself=False), self.power)
+        return Learnt(rows(dataset, reverse, itself=False, fade=self.fade), self.power)
 
 
 class Learnt:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from logirec.data.dataset import Dataset
-from logirec.data.graph import matrix
+from logirec.data.graph import matrix, standing
 from logirec.relation import Relation
 
 
@@ -21,19 +21,23 @@ class Rows(NamedTuple):
         return baskets @ self.table if self.by_item else baskets
 
 
-def co_purchases(dataset: Dataset, reverse: bool = False) -> Any:
-    """(N, N) sparse: 1 from an item to what is bought with it; reversed, from there."""
-    table = matrix(dataset.graph().links[Relation.CO_PURCHASE], dataset.items).astype(np.float32)
+def co_purchases(dataset: Dataset, reverse: bool = False, fade: float = 0.0) -> Any:
+    """(N, N) sparse: 1 from an item to what is bought with it; reversed, from there. `fade`: the weakest of an item's
+    links counts so much less than its strongest."""
+    links = dataset.graph().links[Relation.CO_PURCHASE]
+    values = np.float32(1) - np.float32(fade) * standing(links, dataset.items) if fade else None
+    table = matrix(links, dataset.items, values).astype(np.float32)
     return table.T.tocsr() if reverse else table
 
 
-def rows(dataset: Dataset, reverse: bool = False, itself: bool = True) -> Rows:
-    """`itself`: an item's row holds the item too, as an order would."""
+def rows(dataset: Dataset, reverse: bool = False, itself: bool = True, fade: float = 0.0) -> Rows:
+    """`itself`: an item's row holds the item too, as an order would. `fade`: see `co_purchases`."""
     orders = dataset.baskets()
     if orders is not None:
         ones = np.ones(len(orders.values), dtype=np.float32)
         return Rows(sparse.csr_array((ones, orders.values, orders.offsets), (len(orders), dataset.items)), False)
-    return Rows(with_itself(co_purchases(dataset, reverse)) if itself else co_purchases(dataset, reverse), True)
+    linked = co_purchases(dataset, reverse, fade)
+    return Rows(with_itself(linked) if itself else linked, True)
 
 
 def with_itself(table: Any) -> Any:
@@ -46,8 +50,9 @@ def either_way(links: Any) -> Any:
 
 
 def scaled(table: Any, power: float) -> Any:
-    """Rows divided by a power of their length: 0.5 makes rows of ones unit vectors."""
-    lengths = np.maximum(table.sum(axis=1), 1).astype(np.float32)
+    """Rows divided by a power of their squared length: 0.5 makes them unit vectors."""
+    lengths = table.power(2).sum(axis=1).astype(np.float32)
+    lengths[lengths == 0] = 1
     return sparse.diags_array(lengths**-power).astype(np.float32) @ table
 
 

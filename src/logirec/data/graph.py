@@ -64,6 +64,20 @@ def matrix(links: Links, items: int, values: np.ndarray | None = None) -> Any:
     return sparse.csr_array((data, links.target, row_starts(links.source, items)), shape=(items, items))
 
 
+def standing(links: Links, items: int) -> np.ndarray:
+    """(E,) what share of its source's links is stronger than each link: 0 for the strongest, and for all where weights
+    are equal. Not how much stronger, nor what place it had in a longer list, which would tell what was held out."""
+    order = np.lexsort((-links.weight, links.source))
+    source, weight = links.source[order], links.weight[order]
+    starts = row_starts(source, items).astype(np.int64)
+    first = np.ones(len(links), dtype=bool)  # of those as strong
+    first[1:] = (np.diff(source) != 0) | (np.diff(weight) != 0)
+    stronger = np.maximum.accumulate(np.where(first, np.arange(len(links)), 0)) - starts[source]
+    found = np.empty(len(links), dtype=np.float32)
+    found[order] = stronger / (starts[source + 1] - starts[source])
+    return found
+
+
 def row_starts(ascending: np.ndarray, rows: int) -> np.ndarray:
     """Where each row begins in an ascending array of row numbers, and where the last one ends."""
     wide = np.int64 if len(ascending) > np.iinfo(np.int32).max else np.int32

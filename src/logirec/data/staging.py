@@ -40,6 +40,11 @@ SCHEMAS = {
 }
 
 
+def by_place(count: int) -> list[float]:
+    """Weights of a list's links, the strongest first: nothing but their order is made use of."""
+    return [1 / place for place in range(1, count + 1)]
+
+
 class Rows:
     """Collects rows and hands them on as columns: one call per row is all that a million of them can bear."""
 

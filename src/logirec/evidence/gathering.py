@@ -19,7 +19,7 @@ from scipy import sparse
 from logirec.baselines import ease, row_cosine
 from logirec.baselines.rows import co_purchases, either_way, scaled, strongest
 from logirec.data.dataset import Dataset
-from logirec.data.graph import matrix
+from logirec.data.graph import matrix, standing
 from logirec.data.query_sets import KINDS, Kind, Ragged
 from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.evidence.lookalikes import spread_to
@@ -33,6 +33,7 @@ from logirec.relation import Relation
 
 MOST = 200  # items kept of each item's row in a table
 TILE = 1 << 24  # numbers held at once
+FADES = (0.0, 0.5)  # how much less an item's weakest link may count than its strongest: tried on links
 STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
 BOUGHT = "bought"  # the links themselves
 ORDERS = "ease of orders"  # which says what links do not, and counts otherwise
@@ -97,32 +98,42 @@ def tables_of(
     dataset: Dataset, asked: Mapping[Kind, Questions], device: str, others: Sequence[LogiRec] = ()
 ) -> dict[Kind, Tables]:
     """With numbers around 1. Where sets run against the links, theirs are of the links reversed."""
+    best = _regression(dataset, asked, device)
     learnt: dict[str, Any] = {
-        ORDERS if dataset.baskets() is not None else "ease": _regression(dataset, asked, device),
-        "row cosine": row_cosine.RowCosine(power=4.0).fit(dataset),
+        ORDERS if dataset.baskets() is not None else "ease": best,
+        "row cosine": row_cosine.RowCosine(power=4.0, fade=best.fade).fit(dataset),
     }
     opinions = {"opinions": _opinions(others)} if others else {}
-    low = _of_kind(dataset, {name: one.low for name, one in learnt.items()}, False, device) | opinions
+    of_kind = partial(_of_kind, dataset, device, best.fade)
+    low = of_kind({name: one.low for name, one in learnt.items()}, reverse=False) | opinions
     if not dataset.sets_run_backwards:
         return {"low": low, "high": low}
-    return {"low": low, "high": _of_kind(dataset, {n: one.high for n, one in learnt.items()}, True, device) | opinions}
+    return {"low": low, "high": of_kind({name: one.high for name, one in learnt.items()}, reverse=True) | opinions}
 
 
 def _regression(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
-    """Links are much alike; how far to trust a count of orders depends on the shop, and validation says it."""
-    if dataset.baskets() is None:
-        return ease.Ease(beside=0.5, device=device).fit(dataset)
-    best, found = None, -1.0
-    for strength in STRENGTHS:
-        made = ease.Ease(strength, words=WORDS, device=device).fit(dataset)
-        mrr = [mean_mrr(made.scores, queries, dataset.items) for queries in asked.values()]
-        if best is None or np.prod(mrr) > found:
-            best, found = made, float(np.prod(mrr))
-    assert best is not None  # noqa: S101  there is always one to try
-    return best
+    """How far to trust a count of orders, and whether the order of an item's links says anything, depends on the shop:
+    validation tells. Of links its single items do, since in a set the links that are known speak for themselves."""
+    if dataset.baskets() is not None:
+        tried, judges = [ease.Ease(strength, words=WORDS, device=device) for strength in STRENGTHS], list(asked)
+    else:
+        fades = FADES if _in_order(dataset) else FADES[:1]
+        tried, judges = [ease.Ease(beside=0.5, fade=fade, device=device) for fade in fades], list(asked)[:1]
+    if len(tried) == 1 or not judges:
+        return tried[0].fit(dataset)
+
+    def mrr(one: ease.Ease) -> float:
+        return float(np.prod([mean_mrr(one.scores, asked[kind], dataset.items) for kind in judges]))
+
+    return max((one.fit(dataset) for one in tried), key=mrr)
 
 
-def _of_kind(dataset: Dataset, learnt: Tables, reverse: bool, device: str) -> Tables:
+def _in_order(dataset: Dataset) -> bool:
+    """Whether some of an item's links are stronger than others."""
+    return bool(standing(dataset.graph().links[Relation.CO_PURCHASE], dataset.items).any())
+
+
+def _of_kind(dataset: Dataset, device: str, fade: float, learnt: Tables, reverse: bool) -> Tables:
     tables = {name: _pruned(one.largest, dataset.items) for name, one in learnt.items()}
     if dataset.baskets() is not None:  # orders have told how often, which is more than whether
         return tables
@@ -130,11 +141,12 @@ def _of_kind(dataset: Dataset, learnt: Tables, reverse: bool, device: str) -> Ta
     viewed, bought, sold = either_way(views), co_purchases(dataset, reverse), co_purchases(dataset, not reverse)
     linked = either_way(bought)
     neighbours = scaled(linked, 1.0)  # a neighbour of many says less
-    forward, backward = both_ways(dataset, reverse, device)
+    forward, backward = both_ways(dataset, reverse, device, fade)
+    faded = co_purchases(dataset, reverse, fade)
     made: dict[str, Callable[[Any, int], Any]] = {
         "regression": forward.largest,
         "regression backwards": backward.largest,
-        "past views": partial(_through, scaled(viewed, 1.0), bought),
+        "past views": partial(_through, scaled(viewed, 1.0), faded),
         "shared neighbours": partial(_through, linked, neighbours),
     }
     tables |= {name: _pruned(one, dataset.items) for name, one in made.items()}

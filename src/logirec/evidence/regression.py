@@ -63,10 +63,12 @@ class Predicted:
         return self._dense(table) @ dense
 
 
-def both_ways(dataset: Dataset, reverse: bool = False, device: str = "cpu") -> tuple[Predicted, Predicted]:
-    """From an item to what it is bought with, and from there; `reverse`: of the links reversed."""
+def both_ways(
+    dataset: Dataset, reverse: bool = False, device: str = "cpu", fade: float = 0.0
+) -> tuple[Predicted, Predicted]:
+    """From an item to what it is bought with, and from there; `reverse`: of the links reversed. `fade`: see rows.py."""
     items = dataset.items
-    bought, sold = (co_purchases(dataset, way) for way in (reverse, not reverse))
+    bought, sold = (co_purchases(dataset, way, fade) for way in (reverse, not reverse))
     views = matrix(dataset.graph().links[Relation.CO_VIEW], items).astype(np.float32)
     blocks = [
         scaled(table, 0.5) for table in (with_itself(bought), sold, either_way(views))

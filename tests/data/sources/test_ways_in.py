@@ -71,6 +71,20 @@ def test_duplicate_rows_merge_and_self_links_go(tmp_path):
     assert report["lines"]["filtered"] == {"link to itself": 1}
 
 
+def test_the_first_of_a_list_is_the_strongest_link(tmp_path):
+    lists = {"A": ["C", "B", "D"], "B": ["D", "A"]}
+    amazon = tmp_path / "meta.jsonl"
+    amazon.write_text("\n".join(json.dumps({"asin": a, "also_buy": b}) for a, b in lists.items()))
+    rechorus = tmp_path / "rechorus"
+    rechorus.mkdir()
+    rows = "".join(f"{a}\t{json.dumps(b)}\n" for a, b in lists.items())
+    (rechorus / "item_meta.csv").write_text(f"item_id\tr_complement\n{rows}")
+    for source in (amazon, rechorus):
+        found = links_of(made(tmp_path, source)[0])
+        assert found[("A", "C")] > found[("A", "B")] > found[("A", "D")]
+        assert found[("B", "D")] > found[("B", "A")]
+
+
 def test_keep_unlinked(tmp_path):
     path = tmp_path / "meta.jsonl"
     path.write_text('{"asin": "A", "also_buy": ["B"]}\n{"asin": "Z", "title": "Lonely"}')

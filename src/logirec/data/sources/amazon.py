@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from logirec.data.sources.lines import read_lines
-from logirec.data.staging import BATCH, Rows, Staging
+from logirec.data.staging import BATCH, Rows, Staging, by_place
 from logirec.relation import Relation
 
 MAX_LITERAL = 1 << 20  # bytes of a Python literal: its parser takes a hundred times that in memory
@@ -125,6 +125,7 @@ class _LinkWriter:
         self._source: list[str] = []
         self._target: list[str] = []
         self._relation: list[int] = []
+        self._weight: list[float] = []
 
     def add(self, line: int, product: Product) -> None:
         asin, related = product.asin.strip(), product.related
@@ -140,6 +141,7 @@ class _LinkWriter:
             self._source += [asin] * count
             self._target += targets
             self._relation += [relation] * count
+            self._weight += by_place(count)
         if len(self._lines) >= BATCH:
             self.flush()
 
@@ -150,11 +152,15 @@ class _LinkWriter:
         return usable
 
     def flush(self) -> None:
-        weight = [1.0] * len(self._lines)
         self._staging.add(
-            "links", self._lines, source=self._source, target=self._target, relation=self._relation, weight=weight
+            "links",
+            self._lines,
+            source=self._source,
+            target=self._target,
+            relation=self._relation,
+            weight=self._weight,
         )
-        self._lines, self._source, self._target, self._relation = [], [], [], []
+        self._lines, self._source, self._target, self._relation, self._weight = [], [], [], [], []
 
 
 def _listed(value: list[str] | str | None) -> list[str]:

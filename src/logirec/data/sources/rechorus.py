@@ -12,7 +12,7 @@ import msgspec
 
 from logirec.data.sources import side_tables
 from logirec.data.sources.tables import open_table, read_rows
-from logirec.data.staging import Staging
+from logirec.data.staging import Staging, by_place
 from logirec.errors import InputError
 from logirec.relation import Relation
 
@@ -54,7 +54,7 @@ def read(folder: Path, staging: Staging, columns: Mapping[str, str]) -> None:
                     source=[item] * count,
                     target=list(targets or []),
                     relation=[int(relation)] * count,
-                    weight=[1.0] * count,
+                    weight=by_place(count),
                 )
     for name in ("train.csv", "dev.csv", "test.csv"):
         if (folder / name).exists():
