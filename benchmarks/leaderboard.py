@@ -34,7 +34,10 @@ class Source(NamedTuple):
     says: str = ""
 
 
-UNTOUCHED = "Links that orders gave; nothing was chosen by this dataset (by baskets of the shop, some was)."
+UNTOUCHED = (
+    "Links that orders gave. Its validation had a say in one choice, that evidence reads how strong links are; nothing "
+    "else was chosen by this dataset (by baskets of the shop, some was)."
+)
 SOURCES = {
     "released": Source(
         "Gift Cards, as the paper's authors released it",
