@@ -29,14 +29,15 @@ def alone(features, target, without):
     return used @ weights
 
 
-@pytest.mark.parametrize(("most", "fade"), [(20_000, 0.0), (700, 0.0), (700, 0.5)])
+@pytest.mark.parametrize(("most", "fade"), [(20_000, 0.0), (700, 0.0), (700, 0.5), (100, 0.0), (100, 0.5)])
 def test_it_is_what_solving_for_each_target_by_itself_gives(leak_free, monkeypatch, most, fade):
     monkeypatch.setattr(regression, "MOST_COLUMNS", most)
     items, every = leak_free.items, dense_features(leak_free, fade)
     counts = (every != 0).sum(0) - 1
     kept = np.sort(np.argsort(-counts, kind="stable")[:most])
     dropped = np.setdiff1d(np.arange(every.shape[1]), kept[counts[kept] > 0])
-    assert (most == 700) == bool((counts[dropped] > 0).any())
+    assert (most < 20_000) == bool((counts[dropped] > 0).any())
+    assert (most == 100) == (items >= every.shape[1] - len(dropped))  # both inverses, of columns and of items
     forward, backward = both_ways(leak_free, fade=fade)
     for found, block in ((forward, 0), (backward, 1)):
         some = found.targets[:: max(1, len(found.targets) // 12)]

@@ -7,7 +7,10 @@ the other way round, what it is viewed with, and its words:
 
     weights of target j  =  P F'y_j, less what the columns that name j have to do with it: they must not predict it
 
-The same P predicts both ways: what item i is bought with, and who is bought with j. They err on different pairs.
+The same P predicts both ways: what item i is bought with, and who is bought with j. They err on different pairs. Where
+there are fewer items than columns the inverse of items, A = (FF' + strength * I)^-1 (N, N), gives the same for less:
+
+    P F'  =  F'A      strength * P  =  I - F'AF
 """
 
 from dataclasses import dataclass
@@ -44,23 +47,14 @@ class Predicted:
         if self.backward:
             asked = baskets.tocsc()[:, self.targets].tocsr()
             rows = np.flatnonzero(np.diff(asked.indptr))  # of a large catalogue few can be asked about
-            found = self._product(self.features, self.weights @ self._dense(asked[rows]).T).T
+            found = _product(self.features, _product(asked[rows], self.weights.T).T).T
             places = torch.arange(items)
         else:
-            found, places = self._product(baskets @ self.features, self.weights), torch.from_numpy(self.targets)
+            found, places = _product(baskets @ self.features, self.weights), torch.from_numpy(self.targets)
         values, best = found.clamp(min=0).topk(min(most, len(places)), dim=1)
         columns = places[best.cpu()].numpy().ravel()
         owners = np.repeat(rows, values.shape[1])
         return sparse.csr_array((values.cpu().numpy().ravel(), (owners, columns)), (baskets.shape[0], items))
-
-    def _dense(self, table: Any) -> Tensor:
-        return torch.from_numpy(table.toarray()).to(self.weights.device)
-
-    def _product(self, table: Any, dense: Tensor) -> Tensor:
-        """Rows have few numbers, of which a processor can make use and a GPU need not."""
-        if dense.device.type == "cpu":
-            return torch.from_numpy(np.asarray(table @ dense.numpy()))
-        return self._dense(table) @ dense
 
 
 def both_ways(
@@ -78,17 +72,14 @@ def both_ways(
     place = np.full(known.shape[1], -1)
     place[kept] = np.arange(len(kept))
     features = known[:, kept].tocsr()
-    gram = torch.from_numpy((features.T @ features).toarray()).to(device)
-    gram.diagonal().add_(STRENGTH)
-    gram = torch.linalg.cholesky(gram)  # under the same name: the first is not needed any more, and large
-    inverse = torch.cholesky_inverse(gram)
-    del gram
+    by_items = items < len(kept)
+    inverse = _inverse(features @ features.T if by_items else features.T @ features, device)
     found = []
     for at, linked in enumerate((bought, sold)):
         targets = _most(np.bincount(linked.indices, minlength=items), MOST_TARGETS)
-        named = torch.from_numpy(np.stack([place[block * items + targets] for block in range(len(blocks))])).to(device)
-        weights = _fitted(inverse, features, blocks[at].tocsc()[:, targets], named[at])
-        found.append((targets, _without(weights, inverse, named)))
+        named = np.stack([place[block * items + targets] for block in range(len(blocks))])
+        wanted = blocks[at].tocsc()[:, targets]
+        found.append((targets, (_by_items if by_items else _by_columns)(inverse, features, wanted, named, at)))
     (targets, forward), (askers, backward) = found
     return Predicted(features, targets, forward, False), Predicted(features, askers, backward, True)
 
@@ -100,29 +91,76 @@ def _most(counts: np.ndarray, most: int) -> np.ndarray:
     return kept
 
 
-def _fitted(inverse: Tensor, features: Any, wanted: Any, at: Tensor) -> Tensor:
-    """(K, T) P F'y for targets (N, T), whose columns among the features are `at` (T,), -1 for those that were left out.
+def _inverse(products: Any, device: str) -> Tensor:
+    table = _dense(products, device)
+    table.diagonal().add_(STRENGTH)
+    table = torch.linalg.cholesky(table)  # under the same name: the first is not needed any more, and large
+    return torch.cholesky_inverse(table)
 
-    For a feature y = F e, so that P F'y = e - strength * P e; few are not.
-    """
-    weights = inverse[:, at.clamp(min=0)].mul_(-STRENGTH)
-    kept = (at >= 0).nonzero()[:, 0]
-    weights[at[kept], kept] += 1
-    others = (at < 0).nonzero()[:, 0]
+
+def _dense(table: Any, device: torch.device | str) -> Tensor:
+    return torch.from_numpy(table.toarray()).to(device)
+
+
+def _product(table: Any, dense: Tensor) -> Tensor:
+    """Rows have few numbers, of which a processor can make use and a GPU need not."""
+    if dense.device.type == "cpu":
+        return torch.from_numpy(np.asarray(table @ dense.numpy()))
+    return _dense(table, dense.device) @ dense
+
+
+# Weights (K, T) of targets (N, T), none at a target's own columns `named` (S, T), -1 for those that were left out; the
+# targets themselves are the columns named[at].
+
+
+def _by_columns(inverse: Tensor, features: Any, wanted: Any, named: np.ndarray, at: int) -> Tensor:
+    """With P (K, K). For a feature y = F e, so that P F'y = e - strength * P e; few targets are none."""
+    columns = torch.from_numpy(named).to(inverse.device)
+    there, columns = columns >= 0, columns.clamp(min=0)
+    weights = inverse[:, columns[at]].mul_(-STRENGTH)
+    kept = there[at].nonzero()[:, 0]
+    weights[columns[at, kept], kept] += 1
+    others = (~there[at]).nonzero()[:, 0]
     if len(others):
-        products = (features.T @ wanted[:, others.cpu().numpy()]).toarray()
-        weights[:, others] = inverse @ torch.from_numpy(products).to(inverse)
+        products = _dense(features.T @ wanted[:, others.cpu().numpy()], inverse.device)
+        weights[:, others] = inverse @ products
+    own = weights[columns, torch.arange(weights.shape[1], device=inverse.device)]  # (S, T)
+    shares = _shares(own, inverse[columns[:, None], columns[None]], there)
+    for column, share in zip(columns, shares, strict=True):
+        weights -= inverse[:, column] * share
     return weights
 
 
-def _without(weights: Tensor, inverse: Tensor, named: Tensor) -> Tensor:
-    """(K, T) in place: least squares with no weight at each target's own columns, `named` (S, T), -1 where left out."""
-    there, at = named >= 0, named.clamp(min=0)
-    targets = torch.arange(weights.shape[1], device=weights.device)
-    own = torch.where(there, weights[at, targets], 0)  # (S, T)
-    pairs = torch.where(there[:, None] & there[None], inverse[at[:, None], at[None]], 0)  # (S, S, T)
+def _by_items(inverse: Tensor, features: Any, wanted: Any, named: np.ndarray, at: int) -> Tensor:
+    """With A (N, N): of P nothing is needed but its numbers at the named columns."""
+    there = torch.from_numpy(named >= 0).to(inverse.device)
+    own_columns = [features.tocsc()[:, np.maximum(columns, 0)] for columns in named]  # each (N, T)
+    moved = [_product(columns.T.tocsr(), inverse) for columns in own_columns]  # F_s'A, each (T, N)
+    fitted = _product(wanted.T.tocsr(), inverse)  # y'A (T, N)
+    own = torch.stack([_dots(columns, fitted) for columns in own_columns])  # (S, T)
+    pairs = torch.stack([torch.stack([-_dots(one, other) for other in moved]) for one in own_columns])  # (S, S, T)
+    pairs.diagonal().add_(1)
+    shares = _shares(own, pairs / STRENGTH, there)
+    for rows, share in zip(moved, shares / STRENGTH, strict=True):
+        fitted += rows * share[:, None]
+    weights = _product(features.T.tocsr(), fitted.T)
+    targets = torch.arange(weights.shape[1], device=inverse.device)
+    for columns, share in zip(torch.from_numpy(np.maximum(named, 0)).to(inverse.device), shares, strict=True):
+        weights[columns, targets] -= share / STRENGTH
+    return weights
+
+
+def _dots(columns: Any, rows: Tensor) -> Tensor:
+    """(T,) of each column (N, T) with its row (T, N)."""
+    table = columns.tocoo()
+    one, other = (torch.from_numpy(numbers.astype(np.int64)).to(rows.device) for numbers in table.coords)
+    products = torch.from_numpy(table.data).to(rows.device) * rows[other, one]
+    return torch.zeros(len(rows), device=rows.device).index_add_(0, other, products)
+
+
+def _shares(own: Tensor, pairs: Tensor, there: Tensor) -> Tensor:
+    """(S, T) how much of P's named columns to take away for no weight where `own` (S, T) is; `pairs` (S, S, T) of P."""
+    pairs = torch.where(there[:, None] & there[None], pairs, 0)
     pairs = pairs + torch.diag_embed((~there).to(pairs).T).permute(1, 2, 0)  # 1 where a column was left out
-    share = torch.linalg.solve(pairs.permute(2, 0, 1), own.T)  # (T, S)
-    for column, part in zip(at, (share.T * there), strict=True):
-        weights -= inverse[:, column] * part
-    return weights
+    shares: Tensor = torch.linalg.solve(pairs.permute(2, 0, 1), torch.where(there, own, 0).T)
+    return shares.T
