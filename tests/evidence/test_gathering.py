@@ -80,7 +80,7 @@ def test_how_strong_links_are_counts_where_it_says_something(tmp_path, in_order)
     prepare(Inputs(tmp_path / "meta.json"), tmp_path / "dataset", PrepareConfig())
     dataset = Dataset.load(tmp_path / "dataset")
     asked = {"low": questions(dataset, "valid", "low")}
-    assert gathering._regression(dataset, asked, "cpu").fade == (0.5 if in_order else 0)
+    assert gathering._best_ease(dataset, asked, "cpu").fade == (0.5 if in_order else 0)
 
 
 def test_links_of_one_strength_are_not_asked_for_their_order(leak_free, monkeypatch):
@@ -89,7 +89,7 @@ def test_links_of_one_strength_are_not_asked_for_their_order(leak_free, monkeypa
     plain = {**graph.links, Relation.CO_PURCHASE: Links(bought.source, bought.target, np.ones(len(bought), np.float32))}
     monkeypatch.setattr(type(leak_free), "graph", lambda _: ItemGraph(leak_free.items, plain))
     monkeypatch.setattr(gathering, "mean_mrr", None)  # there is nothing to choose
-    assert gathering._regression(leak_free, asked, "cpu").fade == 0
+    assert gathering._best_ease(leak_free, asked, "cpu").fade == 0
 
 
 def test_two_steps_lead_past_what_is_viewed_and_past_shared_neighbours(leak_free):
@@ -157,7 +157,7 @@ def test_orders_are_trusted_as_far_as_validation_says(baskets, monkeypatch):
         fitted = Ease(strength, words=gathering.WORDS).fit(baskets)
         tried[strength] = np.prod([mean_mrr(fitted.scores, asked[kind], baskets.items) for kind in KINDS])
     monkeypatch.setattr(gathering, "STRENGTHS", tuple(tried))
-    assert gathering._regression(baskets, asked, "cpu").regularization == max(tried, key=tried.get)
+    assert gathering._best_ease(baskets, asked, "cpu").regularization == max(tried, key=tried.get)
 
 
 def test_what_speaks_against_a_pair_counts_in_orders_alone(leak_free, baskets):

@@ -1,5 +1,6 @@
 """Staged tables -> the catalogue: items numbered by sorted id, links between those numbers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from logirec.config import PrepareConfig
-from logirec.data.graph import Links, has_links
+from logirec.data.graph import SLICE, Links, has_links
 from logirec.data.order_links import LAST_TRAINING_TIME, clean_orders, count_customers, link_orders, split_orders
 from logirec.data.rejects import FIRST
 from logirec.data.staging import SCHEMAS, Staging
@@ -44,9 +45,20 @@ class Catalog:
     """What is known once ids are rows. Orders and triplets stay in the store until a protocol asks for them."""
 
     items: int
-    links: dict[Relation, Links]
-    held_out: np.ndarray  # per co-purchase link: a source's own word that training must not see it
+    links: dict[Relation, Links]  # without weights
     order_split: str | None  # "temporal" or "random" where orders were split before linking
+    files: dict[Relation, Path]  # what few ask for stays there
+
+    def weights(self, relation: Relation) -> Iterator[tuple[slice, np.ndarray]]:
+        """Of the links, a slice at a time, for writing: no split asks for them, and ten million take 40 MB."""
+        at = 0
+        for batch in pq.ParquetFile(self.files[relation]).iter_batches(SLICE, columns=["weight"], use_threads=False):
+            yield slice(at, at + batch.num_rows), batch.column(0).to_numpy()
+            at += batch.num_rows
+
+    def held_out(self) -> np.ndarray:
+        """Per co-purchase link: a source's own word that training must not see it."""
+        return _read_column(pq.ParquetFile(self.files[Relation.CO_PURCHASE]), "held_out")
 
     def complementary(self) -> np.ndarray:
         """Per co-purchase link: it is not a co-view link too, the paper's E_cp and not E_cv."""
@@ -100,27 +112,22 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_p
 
 
 def load_catalog(files: CatalogFiles) -> Catalog:
-    columns = {relation: _read_columns(path) for relation, path in files.links.items()}
-    links = {relation: Links(*found[:3]) for relation, found in columns.items()}
-    return Catalog(files.items, links, columns[Relation.CO_PURCHASE][3], files.order_split)
+    links = {relation: _read_links(path) for relation, path in files.links.items()}
+    return Catalog(files.items, links, files.order_split, files.links)
 
 
-def _read_columns(path: Path) -> list[np.ndarray]:
-    """One array per column; a column of one value throughout (weights often are) takes no memory."""
+def _read_links(path: Path) -> Links:
     file = pq.ParquetFile(path)
-    arrays = []
-    for number, field in enumerate(WORKING_LINKS):
-        groups = [file.metadata.row_group(g).column(number).statistics for g in range(file.metadata.num_row_groups)]
-        values = {value for group in groups if group is not None for value in (group.min, group.max)}
-        if len(values) == 1:
-            arrays.append(np.broadcast_to(np.array(values.pop(), field.type.to_pandas_dtype()), file.metadata.num_rows))
-            continue
-        array, at = np.empty(file.metadata.num_rows, field.type.to_pandas_dtype()), 0
-        for batch in file.iter_batches(ROWS, columns=[field.name], use_threads=False):
-            array[at : at + batch.num_rows] = batch.column(0).to_numpy(zero_copy_only=False)
-            at += batch.num_rows
-        arrays.append(array)
-    return arrays
+    unread = np.broadcast_to(np.float32(np.nan), file.metadata.num_rows)  # see `Catalog.weights`
+    return Links(_read_column(file, "source"), _read_column(file, "target"), unread)
+
+
+def _read_column(file: pq.ParquetFile, name: str) -> np.ndarray:
+    array, at = np.empty(file.metadata.num_rows, WORKING_LINKS.field(name).type.to_pandas_dtype()), 0
+    for batch in file.iter_batches(ROWS, columns=[name], use_threads=False):
+        array[at : at + batch.num_rows] = batch.column(0).to_numpy(zero_copy_only=False)
+        at += batch.num_rows
+    return array
 
 
 def _orders(store: Store, staging: Staging, config: PrepareConfig) -> str | None:

@@ -39,10 +39,12 @@ SCHEMAS = {
     },
 }
 
+_FIRST_PLACES = [1 / place for place in range(1, 101)]  # made once: few lists are longer
+
 
 def by_place(count: int) -> list[float]:
     """Weights of a list's links, the strongest first: nothing but their order is made use of."""
-    return [1 / place for place in range(1, count + 1)]
+    return _FIRST_PLACES[:count] + [1 / place for place in range(len(_FIRST_PLACES) + 1, count + 1)]
 
 
 class Rows:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from logirec.data.catalog import Catalog
 from logirec.data.dataset import BASKET_SCHEMA, LINK_SCHEMA, QUERY_SCHEMA
-from logirec.data.graph import slices, undirected_count
+from logirec.data.graph import undirected_count
 from logirec.data.query_sets import Kind, QuerySet, Ragged, Stage
 from logirec.relation import Relation
 
@@ -32,10 +32,10 @@ class DatasetWriter:
         with pq.ParquetWriter(self.folder / "links" / f"{stage}.parquet", LINK_SCHEMA, compression="zstd") as writer:
             for relation, mask in own.items():
                 links = self.catalog.links[relation]
-                for part in slices(len(links)):
-                    source, target, weight = (column[part][mask[part]] for column in links)
-                    kinds = np.full(len(source), int(relation), dtype=np.int8)
-                    columns = [pa.array(column) for column in (source, target, kinds, weight)]
+                for part, weight in self.catalog.weights(relation):
+                    kept = mask[part]
+                    kinds = np.full(np.count_nonzero(kept), int(relation), dtype=np.int8)
+                    columns = [links.source[part][kept], links.target[part][kept], kinds, weight[kept]]
                     writer.write_table(pa.table(columns, schema=LINK_SCHEMA))
                 self.links_written[relation.label][stage] = int(mask.sum())
 

@@ -98,20 +98,20 @@ def tables_of(
     dataset: Dataset, asked: Mapping[Kind, Questions], device: str, others: Sequence[LogiRec] = ()
 ) -> dict[Kind, Tables]:
     """With numbers around 1. Where sets run against the links, theirs are of the links reversed."""
-    best = _regression(dataset, asked, device)
+    chosen = _best_ease(dataset, asked, device)
     learnt: dict[str, Any] = {
-        ORDERS if dataset.baskets() is not None else "ease": best,
-        "row cosine": row_cosine.RowCosine(power=4.0, fade=best.fade).fit(dataset),
+        ORDERS if dataset.baskets() is not None else "ease": chosen,
+        "row cosine": row_cosine.RowCosine(power=4.0, fade=chosen.fade).fit(dataset),
     }
     opinions = {"opinions": _opinions(others)} if others else {}
-    of_kind = partial(_of_kind, dataset, device, best.fade)
+    of_kind = partial(_of_kind, dataset, device, chosen.fade)
     low = of_kind({name: one.low for name, one in learnt.items()}, reverse=False) | opinions
     if not dataset.sets_run_backwards:
         return {"low": low, "high": low}
     return {"low": low, "high": of_kind({name: one.high for name, one in learnt.items()}, reverse=True) | opinions}
 
 
-def _regression(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
+def _best_ease(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
     """How far to trust a count of orders, and whether the order of an item's links says anything, depends on the shop:
     validation tells. Of links its single items do, since in a set the links that are known speak for themselves."""
     if dataset.baskets() is not None:

@@ -4,6 +4,7 @@ import gzip
 import json
 import pickle
 from collections import defaultdict
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -83,6 +84,15 @@ def test_the_first_of_a_list_is_the_strongest_link(tmp_path):
         found = links_of(made(tmp_path, source)[0])
         assert found[("A", "C")] > found[("A", "B")] > found[("A", "D")]
         assert found[("B", "D")] > found[("B", "A")]
+
+
+def test_a_long_list_is_in_order_to_its_end(tmp_path):
+    path = tmp_path / "meta.jsonl"
+    path.write_text(json.dumps({"asin": "A", "also_buy": [f"B{number:03}" for number in range(250)]}))
+    found = links_of(made(tmp_path, path)[0])
+    weights = [found[link] for link in sorted(found)]
+    assert len(weights) == 250
+    assert all(one > other for one, other in pairwise(weights))
 
 
 def test_keep_unlinked(tmp_path):

@@ -21,7 +21,8 @@ def split(catalog: Catalog, store: Store, writer: DatasetWriter) -> None:
         raise UsageError("--protocol released needs the authors' released folder (--format released)")
     bought, viewed = catalog.links[Relation.CO_PURCHASE], catalog.links[Relation.CO_VIEW]
     every_view = np.ones(len(viewed), dtype=bool)
-    writer.links("train", {Relation.CO_PURCHASE: ~catalog.held_out, Relation.CO_VIEW: every_view})
+    given = ~catalog.held_out()
+    writer.links("train", {Relation.CO_PURCHASE: given, Relation.CO_VIEW: every_view})
     for s in (VALID, TEST):
         here = low.stage == s
         order = np.lexsort((low.answer[here], low.members[here, 0]))
@@ -29,7 +30,7 @@ def split(catalog: Catalog, store: Store, writer: DatasetWriter) -> None:
         own = has_links(asked, catalog.items, bought.source, bought.target)
         writer.links(STAGES[s], {Relation.CO_PURCHASE: own, Relation.CO_VIEW: ~every_view})
     writer.notes["direction"] = "reversed: a high-order answer links TO every member, as the authors released it"
-    train = bought.where(~catalog.held_out)
+    train = bought.where(given)
     for stage, queries in queries_of(low, train, catalog.items).items():
         writer.queries(stage, "low", queries)
     # The links behind a reversed triplet run from the answer to the members.
