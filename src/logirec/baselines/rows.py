@@ -59,8 +59,14 @@ def scaled(table: Any, power: float) -> Any:
 def strongest(table: Any, most: int) -> Any:
     """The largest entries of each row, whatever their sign."""
     table = table.tocsr()
-    owners = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    order = np.lexsort((table.indices, -np.abs(table.data), owners))  # ties by row: the same everywhere
-    place = np.arange(len(order)) - np.repeat(table.indptr[:-1], np.diff(table.indptr))
+    counts, sizes = np.diff(table.indptr), np.abs(table.data)
+    owners = np.repeat(np.arange(table.shape[0]), counts)
+    least = np.zeros(table.shape[0], sizes.dtype)  # so that few are left to be put in order
+    for row in np.flatnonzero(counts > most):
+        least[row] = np.partition(sizes[table.indptr[row] : table.indptr[row + 1]], -most)[-most]
+    left = np.flatnonzero(sizes >= least[owners])
+    order = left[np.lexsort((table.indices[left], -sizes[left], owners[left]))]  # ties by row: the same everywhere
+    counts = np.bincount(owners[left], minlength=table.shape[0])
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     kept = order[place < most]
     return sparse.csr_array((table.data[kept], (owners[kept], table.indices[kept])), table.shape)

