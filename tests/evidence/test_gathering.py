@@ -83,6 +83,14 @@ def test_how_strong_links_are_counts_where_it_says_something(tmp_path, in_order)
     assert gathering._best_ease(dataset, asked, "cpu").fade == (0.5 if in_order else 0)
 
 
+@pytest.mark.parametrize(("better", "fade"), [(1.001, 0.0), (1.02, 0.5)])
+def test_the_order_of_links_must_be_worth_it(leak_free, monkeypatch, better, fade):
+    """Which of the two ranks validation better by a hair is chance."""
+    monkeypatch.setattr(gathering, "mean_mrr", lambda scores, *_: 0.5 * better ** (scores.__self__.fade > 0))
+    monkeypatch.setattr(gathering, "_in_order", lambda _: True)
+    assert gathering._best_ease(leak_free, valid(leak_free, 20), "cpu").fade == fade
+
+
 def test_links_of_one_strength_are_not_asked_for_their_order(leak_free, monkeypatch):
     graph, asked = leak_free.graph(), valid(leak_free, 20)
     bought = graph.links[Relation.CO_PURCHASE]

@@ -25,7 +25,7 @@ from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.evidence.lookalikes import spread_to
 from logirec.evidence.regression import both_ways
 from logirec.evidence.usual import USUAL
-from logirec.evidence.weighing import Choice, Places, Weighing
+from logirec.evidence.weighing import WORTH_IT, Choice, Places, Weighing
 from logirec.index.scorer import Scorer
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
@@ -33,7 +33,7 @@ from logirec.relation import Relation
 
 MOST = 200  # items kept of each item's row in a table
 TILE = 1 << 24  # numbers held at once
-FADES = (0.0, 0.5)  # how much less an item's weakest link may count than its strongest: tried on links
+FADE = 0.5  # how much less an item's weakest link may count than its strongest
 STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
 BOUGHT = "bought"  # the links themselves
 ORDERS = "ease of orders"  # which says what links do not, and counts otherwise
@@ -114,18 +114,19 @@ def tables_of(
 def _best_ease(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
     """How far to trust a count of orders, and whether the order of an item's links says anything, depends on the shop:
     validation tells. Of links its single items do, since in a set the links that are known speak for themselves."""
+
+    def mrr(one: ease.Ease, kinds: Sequence[Kind]) -> float:
+        return float(np.prod([mean_mrr(one.scores, asked[kind], dataset.items) for kind in kinds]))
+
     if dataset.baskets() is not None:
-        tried, judges = [ease.Ease(strength, words=WORDS, device=device) for strength in STRENGTHS], list(asked)
-    else:
-        fades = FADES if _in_order(dataset) else FADES[:1]
-        tried, judges = [ease.Ease(beside=0.5, fade=fade, device=device) for fade in fades], list(asked)[:1]
-    if len(tried) == 1 or not judges:
-        return tried[0].fit(dataset)
-
-    def mrr(one: ease.Ease) -> float:
-        return float(np.prod([mean_mrr(one.scores, asked[kind], dataset.items) for kind in judges]))
-
-    return max((one.fit(dataset) for one in tried), key=mrr)
+        tried = (ease.Ease(strength, words=WORDS, device=device).fit(dataset) for strength in STRENGTHS)
+        return max(tried, key=lambda one: mrr(one, list(asked)))
+    plain = ease.Ease(beside=0.5, device=device).fit(dataset)
+    if not asked or not _in_order(dataset):
+        return plain
+    first = list(asked)[:1]
+    faded = ease.Ease(beside=0.5, fade=FADE, device=device).fit(dataset)
+    return faded if mrr(faded, first) > WORTH_IT * mrr(plain, first) else plain
 
 
 def _in_order(dataset: Dataset) -> bool:
