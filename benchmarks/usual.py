@@ -18,7 +18,8 @@ from logirec.config import recipe
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind
 from logirec.evidence import gathering
-from logirec.evidence.weighing import CURVES, Belief, Places, Weighing, fitted
+from logirec.evidence.fitting import Belief, fitted
+from logirec.evidence.weighing import CURVES, Places, Weighing
 from logirec.progress import for_terminal
 
 PAGE = Path(gathering.__file__).with_name("usual.py")

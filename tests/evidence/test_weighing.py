@@ -9,9 +9,10 @@ from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 
 from logirec.evaluation.evaluate import Questions
-from logirec.evidence import weighing
+from logirec.evidence import fitting, weighing
+from logirec.evidence.fitting import FAR, Belief, Entries, counted, fitted
 from logirec.evidence.gathering import tables_of
-from logirec.evidence.weighing import CURVES, FAR, FORMS, Belief, Entries, Places, Weighing, counted, fitted
+from logirec.evidence.weighing import CURVES, FORMS, Places, Weighing
 from logirec.index.scorer import Scorer
 from tests.baselines.worlds import ragged_of
 from tests.evidence.test_gathering import model_of, valid
@@ -64,7 +65,7 @@ def test_weights_find_what_tells_answers_from_others(model):
     weights, scale = fitted(made(), model, UNKNOWN)
     assert weights[0] / scale > 1
     assert abs(weights[1]) < 0.2 * weights[0]
-    assert scale == weighing.LEAST_SCALE or model
+    assert scale == fitting.LEAST_SCALE or model
 
 
 def test_few_queries_change_little_of_what_is_usual():
@@ -83,13 +84,13 @@ def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free):
     form, usual = FORMS["sums and logarithms"], np.ones((2, len(CURVES)))
     belief = Weighing(model_of(leak_free), asked, place)._belief(form, usual, 2, 1)
     assert belief.weights.tolist() == [1.0] * 6 + [0.0] * 3
-    assert set(belief.firm[:6]) == {weighing.FIRM}
+    assert set(belief.firm[:6]) == {fitting.FIRM}
     answers = len(set(asked.queries.answers.values.tolist()))
     assert belief.firm[6:] == pytest.approx(weighing.FIRM_OF_NEW * 60 / answers)
     one = Questions(asked.queries.take(np.zeros(60, int)), asked.filters.take(np.zeros(60, int)))
     few = Weighing(model_of(leak_free), one, place)._belief(form, None, 2, 1)
     assert (few.firm[6:] > 3 * belief.firm[6:]).all()
-    assert set(few.firm[:6]) == {weighing.LOOSE}
+    assert set(few.firm[:6]) == {fitting.LOOSE}
 
 
 def test_new_answers_count_alike_however_many_queries_ask_for_each():
@@ -104,9 +105,9 @@ def test_new_answers_count_alike_however_many_queries_ask_for_each():
         *(np.concatenate([part, *[one] * 99]) for part, one in zip(often, often.of(np.array([4])), strict=True))
     )
     once = each._replace(counts=np.ones(20, dtype=np.float32))
-    at = np.random.default_rng(2).normal(0, 0.3, 2 + len(weighing.SIZES) + 2)
+    at = np.random.default_rng(2).normal(0, 0.3, 2 + len(fitting.SIZES) + 2)
     unsure = Belief.small(2, 0.0)
-    alike = [weighing._Loss(entries, True, unsure)(at) for entries in (once, many)]
+    alike = [fitting._Loss(entries, True, unsure)(at) for entries in (once, many)]
     np.testing.assert_allclose(alike[0][1][:2] * 20, alike[1][1][:2] * 20, atol=1e-3)
 
 
@@ -114,8 +115,8 @@ def test_new_answers_count_alike_however_many_queries_ask_for_each():
 @pytest.mark.parametrize("belief", [UNKNOWN, Belief.usual(np.array([0.5, -1.0]))])
 def test_the_slope_is_that_of_the_loss(model, belief):
     entries = Entries(*(part.astype(np.float64) if part.dtype == np.float32 else part for part in made(12)))
-    loss = weighing._Loss(entries, model, belief)
-    at = np.random.default_rng(1).normal(0, 0.3, 2 + len(weighing.SIZES) + 2)
+    loss = fitting._Loss(entries, model, belief)
+    at = np.random.default_rng(1).normal(0, 0.3, 2 + len(fitting.SIZES) + 2)
     slope = approx_fprime(at, lambda given: loss(given)[0], 1e-3)
     np.testing.assert_allclose(loss(at)[1], slope, atol=3e-3)
 
@@ -125,10 +126,10 @@ def test_the_loss_is_how_unlikely_the_answers_are_among_all_that_can_be_shown(le
     tables = list(tables_of(leak_free, {}, "cpu")["high"].values())[:3]
     place = Places(tables)
     entries = Weighing(model, asked, place).entries([place.values(table) for table in tables])
-    loss = weighing._Loss(entries, True, Belief.small(3 * len(CURVES)))
+    loss = fitting._Loss(entries, True, Belief.small(3 * len(CURVES)))
     weights = np.random.default_rng(0).random(3 * len(CURVES))
-    given = np.concatenate([weights, np.zeros(len(weighing.SIZES) + 1), [weighing.USUAL_SCALE]])
-    own = Scorer(model).scores(asked.queries.members).numpy() * loss.scale(weighing.USUAL_SCALE)
+    given = np.concatenate([weights, np.zeros(len(fitting.SIZES) + 1), [fitting.USUAL_SCALE]])
+    own = Scorer(model).scores(asked.queries.members).numpy() * loss.scale(fitting.USUAL_SCALE)
     expected = []
     for at in range(len(asked.queries)):
         members, answers = asked.queries.members.list(at), asked.queries.answers.list(at)
@@ -136,7 +137,7 @@ def test_the_loss_is_how_unlikely_the_answers_are_among_all_that_can_be_shown(le
         scores = own[at] + weights @ np.stack(columns)
         shown = sorted(set(range(leak_free.items)) - set(asked.filters.list(at)) | set(answers))
         expected.append(logsumexp(scores[shown]) - logsumexp(scores[answers]))
-    ridge = weighing.LOOSE / len(expected) * (weights @ weights)
+    ridge = fitting.LOOSE / len(expected) * (weights @ weights)
     assert loss(given)[0] == pytest.approx(np.mean(expected) + ridge, abs=2e-3)
 
 

@@ -14,7 +14,7 @@ from logirec.data.graph import SLICE, Links, has_links
 from logirec.data.order_links import LAST_TRAINING_TIME, clean_orders, count_customers, link_orders, split_orders
 from logirec.data.rejects import FIRST
 from logirec.data.staging import SCHEMAS, Staging
-from logirec.data.store import ROWS, Store
+from logirec.data.store import Store
 from logirec.data.times import reading_of_time
 from logirec.errors import InputError
 from logirec.relation import Relation
@@ -51,14 +51,11 @@ class Catalog:
 
     def weights(self, relation: Relation) -> Iterator[tuple[slice, np.ndarray]]:
         """Of the links, a slice at a time, for writing: no split asks for them, and ten million take 40 MB."""
-        at = 0
-        for batch in pq.ParquetFile(self.files[relation]).iter_batches(SLICE, columns=["weight"], use_threads=False):
-            yield slice(at, at + batch.num_rows), batch.column(0).to_numpy()
-            at += batch.num_rows
+        return _parts(self.files[relation], "weight")
 
     def held_out(self) -> np.ndarray:
         """Per co-purchase link: a source's own word that training must not see it."""
-        return _read_column(pq.ParquetFile(self.files[Relation.CO_PURCHASE]), "held_out")
+        return _read_column(self.files[Relation.CO_PURCHASE], "held_out")
 
     def complementary(self) -> np.ndarray:
         """Per co-purchase link: it is not a co-view link too, the paper's E_cp and not E_cv."""
@@ -117,17 +114,22 @@ def load_catalog(files: CatalogFiles) -> Catalog:
 
 
 def _read_links(path: Path) -> Links:
-    file = pq.ParquetFile(path)
-    unread = np.broadcast_to(np.float32(np.nan), file.metadata.num_rows)  # see `Catalog.weights`
-    return Links(_read_column(file, "source"), _read_column(file, "target"), unread)
+    unread = np.broadcast_to(np.float32(np.nan), pq.read_metadata(path).num_rows)  # see `Catalog.weights`
+    return Links(_read_column(path, "source"), _read_column(path, "target"), unread)
 
 
-def _read_column(file: pq.ParquetFile, name: str) -> np.ndarray:
-    array, at = np.empty(file.metadata.num_rows, WORKING_LINKS.field(name).type.to_pandas_dtype()), 0
-    for batch in file.iter_batches(ROWS, columns=[name], use_threads=False):
-        array[at : at + batch.num_rows] = batch.column(0).to_numpy(zero_copy_only=False)
-        at += batch.num_rows
+def _read_column(path: Path, name: str) -> np.ndarray:
+    array = np.empty(pq.read_metadata(path).num_rows, WORKING_LINKS.field(name).type.to_pandas_dtype())
+    for part, values in _parts(path, name):
+        array[part] = values
     return array
+
+
+def _parts(path: Path, name: str) -> Iterator[tuple[slice, np.ndarray]]:
+    at = 0
+    for batch in pq.ParquetFile(path).iter_batches(SLICE, columns=[name], use_threads=False):
+        yield slice(at, at + batch.num_rows), batch.column(0).to_numpy(zero_copy_only=False)
+        at += batch.num_rows
 
 
 def _orders(store: Store, staging: Staging, config: PrepareConfig) -> str | None:
