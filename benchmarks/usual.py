@@ -57,7 +57,8 @@ def run(dataset: Path, out: Path, device: str) -> None:
     found: dict[str, Any] = {}
 
     def gathered(model: Any, learnt: Dataset, asked: Any, alike: Any, others: Any, filtered: bool) -> Any:
-        tables = gathering.tables_of(learnt, asked, model.raw_items.device.type, others)
+        how = gathering.best_ease(learnt, asked, model.raw_items.device.type)
+        tables = gathering.tables_of(learnt, how, others)
         for kind in KINDS:
             found[kind] = weights(model, asked[kind], {n: t for n, t in tables[kind].items() if n != ALONE}, kind)
             found[kind][ALONE] = weights(model, asked[kind], tables[kind], kind)[ALONE]

@@ -17,6 +17,7 @@ from torch import Tensor
 from logirec import __version__
 from logirec.baselines.base import Baseline, members_last
 from logirec.baselines.registry import BASELINES, Entry, Settings
+from logirec.config import Recipe
 from logirec.contenders import LOGIREC, NAMES, OURS, choose
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind, Ragged, Stage
@@ -44,6 +45,7 @@ class CompareOptions:
     max_queries: int = 5_000  # test queries of each kind, drawn once
     device: str = "auto"
     force: bool = False  # make results again that are there
+    refit: bool = False  # what was chosen is told validation's links too
 
 
 def compare(
@@ -66,6 +68,7 @@ def compare(
     return {
         "dataset": match.described,
         "seed": options.seed,
+        "refit": options.refit,
         "models": {name: result.record for name, result in results.items()},
         "left_out": left_out,
         "against_best_baseline": _paired(results, options.seed),
@@ -106,7 +109,8 @@ class Match:
             self.popularity = link_popularity(dataset)
         if not self.test:
             raise InputError(f"{dataset.folder}: no test queries to compare on; prepare more data")
-        self.results = Results(folder.with_name(f"{folder.name}.compare"))
+        self.known = dataset.until("valid" if options.refit else "train")
+        self.results = Results(folder.with_name(f"{folder.name}.compare{'-refit' if options.refit else ''}"))
 
     def _questions(self, stage: Stage, most: int) -> dict[Kind, Questions]:
         asked = {kind: questions(self.dataset, stage, kind, most, self.options.seed) for kind in KINDS}
@@ -117,9 +121,17 @@ class Match:
         if name in BASELINES:
             settings: Any = [BASELINES[name].where, BASELINES[name].tried]
         else:
-            settings = LOGIREC[name][1](self.options.seed).model_dump()
+            settings = self._recipe(name).model_dump()
         parts = [self.described["sha256"], __version__, self.options.seed, self.options.max_queries, settings]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _recipe(self, name: str) -> Recipe:
+        made = LOGIREC[name][1](self.options.seed)
+        if not self.options.refit:
+            return made
+        if not (made.model.context or made.model.evidence):
+            raise InputError("all that it knows is learnt: it can be told nothing")
+        return made.model_copy(update={"training": made.training.model_copy(update={"refit": "valid"})})
 
     def result(self, name: str) -> Result:
         key = self.key(name)
@@ -147,6 +159,9 @@ class Match:
                 del model  # two at a time are enough
                 task.advance(1)
         assert best is not None  # noqa: S101  there is always one to try
+        if self.options.refit:
+            with self.progress.task(f"{name}: fitting once more"):
+                best = entry.make(chosen["settings"], self.device, self.options.seed).fit(self.known)
         record = {
             "says": entry.says,
             "ours": False,
@@ -175,7 +190,7 @@ class Match:
         return max(mean_mrr(scores, self.valid[kind], self.dataset.items), 1e-9)
 
     def _logirec(self, name: str, key: str) -> Fitted:
-        says, made_by = LOGIREC[name]
+        recipe = self._recipe(name)
         out = self.results.folder / "models" / f"{name}-{key[:12]}"  # another seed or dataset is another folder
         out.parent.mkdir(exist_ok=True)
         with peak_memory() as memory:
@@ -185,14 +200,14 @@ class Match:
                 resume = not self.options.force and (out.parent / f"{out.name}.training" / "run.json").exists()
                 run = RunOptions(self.device, resume=resume, force=not resume)
                 try:
-                    train(self.dataset, out, made_by(self.options.seed), run, self.progress)
+                    train(self.dataset, out, recipe, run, self.progress)
                 except Interrupted as error:
                     raise Interrupted("interrupted: the same command goes on from here") from error
                 model = TrainedModel.load(out, torch.device(self.device))
         metrics = model.metrics
         tried = {"settings": {}, "fit_seconds": metrics["seconds"], "valid_mrr": metrics["valid_mrr"]}
         record = {
-            "says": says,
+            "says": LOGIREC[name][0],
             "ours": name.startswith(OURS),
             "settings": {"steps": metrics["best_step"]},
             "tried": [tried],

@@ -151,6 +151,8 @@ class TrainConfig(Settings):
     """Stop when validation has not risen for this many steps; 0: never."""
     keep_best: bool = True
     """Keep the weights of the best validation MRR; else the last."""
+    refit: Literal["train", "valid", "test"] = "train"
+    """The last part of the data that the kept model is told of; what it has learnt is training's in any case."""
 
 
 class Recipe(Settings):
@@ -167,6 +169,12 @@ class Recipe(Settings):
     def _members_are_heard(self) -> "Recipe":
         if self.training.members > 1 and not self.model.evidence:
             raise ValueError("training.members beside the first are heard as evidence, and model.evidence is off")
+        return self
+
+    @model_validator(mode="after")
+    def _something_can_be_told(self) -> "Recipe":
+        if self.training.refit != "train" and not (self.model.context or self.model.evidence):
+            raise ValueError("training.refit makes contexts and evidence anew, and model.context and .evidence are off")
         return self
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import Questions, evaluate, mean_mrr, questions
 from logirec.evaluation.ranks import Scores
+from logirec.evidence.gathering import Gathered
 from logirec.evidence.gathering import gathered as gathered_evidence
 from logirec.evidence.lookalikes import lookalikes, take_places
 from logirec.folders import MANIFEST, check_free, sha256, write_aside
@@ -38,6 +39,7 @@ from logirec.model.card import model_card
 from logirec.model.catalogue import Catalogue, KnownLinks
 from logirec.model.logirec import LogiRec, Shape, settle
 from logirec.progress import Progress
+from logirec.refit import refit
 from logirec.relation import Relation
 from logirec.training import checkpoint
 from logirec.training.bags import item_bags
@@ -53,7 +55,15 @@ SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
 DRAWN_ORDERS = 200_000  # baskets drawn from the training orders
 DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
-MAY_CHANGE = ("max_steps", "patience", "validate_every")  # settings that a resumed run may have anew
+MAY_CHANGE = ("max_steps", "patience", "validate_every", "refit")  # settings that a resumed run may have anew
+
+
+class Trained(NamedTuple):
+    """One model of a run."""
+
+    model: LogiRec
+    kept: LogiRec  # as it is asked
+    outcome: Outcome
 
 
 @dataclass(frozen=True)
@@ -88,8 +98,7 @@ def train(
     folder = _run_folder(out, dataset, recipe, options, device)  # from here on something is written
     members = recipe.training.members
 
-    def run(member: int, stepper: Stepper) -> tuple[LogiRec, Outcome]:
-        """Train one model; returns it as it is kept."""
+    def run(member: int, stepper: Stepper) -> Trained:
 
         def kept() -> LogiRec:
             model = settle(stepper.model)
@@ -108,45 +117,54 @@ def train(
         with progress.task(name, recipe.training.max_steps) as task, _log(writer, place) as log:
             outcome = run_training(stepper, validate, place, task, log, options.checkpoint_seconds)
         stepper.model.load_state_dict(outcome.weights)
-        return kept(), outcome
+        return Trained(stepper.model, kept(), outcome)
 
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
     try:
-        (model, outcome), *others = (
+        trained = [
             run(member, new_stepper(learnt, _with_seed(recipe, member), device) if member else first)
             for member in range(members)
-        )
+        ]
     finally:
         torch.set_float32_matmul_precision(before)
-    gathered: dict[str, Any] = {}
+    _, model, outcome = trained[0]
+    gathered: Gathered | None = None
     valid_mrr = outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"]
     started = time.monotonic()
     if recipe.model.evidence:
         with progress.task("gathering evidence"):
-            opinions = [other for other, _ in others]
+            opinions = [other.kept for other in trained[1:]]
             filtered = recipe.training.ranking == "filtered"
-            model.evidence, chosen = gathered_evidence(model, learnt, asked, alike, opinions, filtered)
-        gathered = {kind: choice._asdict() for kind, choice in chosen.items()}
-        valid_mrr = geometric_mean(max(choice.valid_mrr, 1e-9) for choice in chosen.values())
-    ran = [outcome, *(theirs for _, theirs in others)]
-    seconds = sum(one.state.history[-1]["seconds"] for one in ran) + time.monotonic() - started
-    scores = Scorer(model).scores
+            gathered = gathered_evidence(model, learnt, asked, alike, opinions, filtered)
+        model.evidence = gathered.evidence
+        valid_mrr = geometric_mean(max(choice.valid_mrr, 1e-9) for choice in gathered.chosen.values())
+    until = recipe.training.refit
+    known = dataset.until(until)
+
+    def told() -> LogiRec:
+        with progress.task("telling it the rest"):
+            return refit([one.model for one in trained], known, recipe, alike, gathered)
+
+    judged = told() if until == "valid" else model
+    seconds = sum(one.outcome.state.history[-1]["seconds"] for one in trained) + time.monotonic() - started
     with progress.task("evaluating on test"):
-        test = evaluate(scores, dataset, "test", TEST_QUERIES)
+        test = evaluate(Scorer(judged).scores, dataset, "test", TEST_QUERIES)
     with progress.task("calibrating"):
         calibration: dict[str, Any] = {
-            kind: fitted_curve(scores, queries, dataset.items) | {"knows": dataset.baskets() is None}
+            kind: fitted_curve(Scorer(model).scores, queries, dataset.items) | {"knows": dataset.baskets() is None}
             for kind, queries in asked.items()
         }
-        trust = _reliability(calibration, scores, dataset)
+        trust = _reliability(calibration, Scorer(judged).scores, dataset)
+    model = told() if until == "test" else judged  # of what is told of test, test says nothing
     metrics = {
         "steps": outcome.state.step,
         "stopped_early": outcome.stopped_early,
         "best_step": outcome.state.best_step if recipe.training.keep_best else outcome.state.step,
         "valid_mrr": valid_mrr,
         "seconds": round(seconds, 1),  # with validation and evidence, over all members and resumed runs
-        "evidence": gathered,
+        "evidence": {kind: choice._asdict() for kind, choice in gathered.chosen.items()} if gathered else {},
+        "refit": until,
         "not_validated": [kind for kind in KINDS if kind not in asked],
         "test": test,
         "reliability": trust,
@@ -165,7 +183,7 @@ def train(
         catalogue=Catalogue(
             dataset.vocabulary.item_ids, *(dataset.descriptions[n] for n in ("title", "brand", "category"))
         ),
-        links=_known_links(dataset),
+        links=_known_links(known),
         calibration=calibration,
         metrics=metrics,
         card=model_card(recipe, dataset.manifest, metrics),

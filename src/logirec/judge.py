@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from logirec.data.dataset import Dataset
+from logirec.data.query_sets import STAGES
 from logirec.errors import InputError, UsageError
 from logirec.evaluation.asymmetry import asymmetry as degree
 from logirec.evaluation.evaluate import evaluate, questions
@@ -30,6 +31,8 @@ def judge(
         data = Dataset.load(dataset)
     if trained.vocabulary.item_ids != data.vocabulary.item_ids:
         raise InputError(f"{dataset}: its items are not those that {model} was trained on")
+    if STAGES.index(trained.recipe.training.refit) >= STAGES.index(stage):
+        raise InputError(f"{model} was told what {stage} holds (training.refit); its metrics.json has its figures")
     scorer = Scorer(trained.model)
     with progress.task("ranking"):
         report = evaluate(scorer.scores, data, "valid" if stage == "valid" else "test", max_queries)

@@ -15,7 +15,7 @@ from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
 from logirec.evidence import gathering
-from logirec.evidence.gathering import gathered, tables_of
+from logirec.evidence.gathering import best_ease, gathered, tables_of
 from logirec.evidence.usual import USUAL
 from logirec.evidence.weighing import CURVES, Places
 from logirec.index.scorer import Scorer
@@ -34,12 +34,16 @@ def valid(dataset, most=200):
     return {kind: questions(dataset, "valid", kind, most) for kind in KINDS}
 
 
+def tables_in(dataset, models=()):
+    return tables_of(dataset, best_ease(dataset, {}, "cpu"), models)
+
+
 @pytest.mark.parametrize("name", ["leak_free", "baskets"])
 def test_it_makes_a_model_that_knows_nothing_rank_well(request, name):
     dataset = request.getfixturevalue(name)
     model, asked = model_of(dataset), valid(dataset)
     alone = {kind: mean_mrr(Scorer(model).scores, asked[kind], dataset.items) for kind in KINDS}
-    model.evidence, chosen = gathered(model, dataset, asked)
+    model.evidence, chosen, *_ = gathered(model, dataset, asked)
     test = {kind: questions(dataset, "test", kind, 200) for kind in KINDS}
     for kind in KINDS:
         assert chosen[kind].form != "none"
@@ -60,7 +64,7 @@ def test_tables_know_the_training_links_alone(leak_free):
         for one, other in zip(*leak_free.graph(stage).links[Relation.CO_PURCHASE][:2], strict=True)
     } - set(zip(*leak_free.graph().links[Relation.CO_PURCHASE][:2], strict=True))
     assert held_out
-    tables = tables_of(leak_free, {}, "cpu")["low"]
+    tables = tables_in(leak_free)["low"]
     linked, reverse, viewed = (tables[name].toarray() for name in ("bought", "sold", "viewed"))
     assert not any(linked[pair] or reverse[pair[::-1]] for pair in held_out)
     assert np.array_equal(linked, reverse.T)
@@ -80,7 +84,7 @@ def test_how_strong_links_are_counts_where_it_says_something(tmp_path, in_order)
     prepare(Inputs(tmp_path / "meta.json"), tmp_path / "dataset", PrepareConfig())
     dataset = Dataset.load(tmp_path / "dataset")
     asked = {"low": questions(dataset, "valid", "low")}
-    assert gathering._best_ease(dataset, asked, "cpu").fade == (0.5 if in_order else 0)
+    assert best_ease(dataset, asked, "cpu").fade == (0.5 if in_order else 0)
 
 
 @pytest.mark.parametrize(("better", "fade"), [(1.001, 0.0), (1.02, 0.5)])
@@ -88,7 +92,7 @@ def test_the_order_of_links_must_be_worth_it(leak_free, monkeypatch, better, fad
     """Which of the two ranks validation better by a hair is chance."""
     monkeypatch.setattr(gathering, "mean_mrr", lambda scores, *_: 0.5 * better ** (scores.__self__.fade > 0))
     monkeypatch.setattr(gathering, "_in_order", lambda _: True)
-    assert gathering._best_ease(leak_free, valid(leak_free, 20), "cpu").fade == fade
+    assert best_ease(leak_free, valid(leak_free, 20), "cpu").fade == fade
 
 
 def test_links_of_one_strength_are_not_asked_for_their_order(leak_free, monkeypatch):
@@ -97,11 +101,11 @@ def test_links_of_one_strength_are_not_asked_for_their_order(leak_free, monkeypa
     plain = {**graph.links, Relation.CO_PURCHASE: Links(bought.source, bought.target, np.ones(len(bought), np.float32))}
     monkeypatch.setattr(type(leak_free), "graph", lambda _: ItemGraph(leak_free.items, plain))
     monkeypatch.setattr(gathering, "mean_mrr", None)  # there is nothing to choose
-    assert gathering._best_ease(leak_free, asked, "cpu").fade == 0
+    assert best_ease(leak_free, asked, "cpu").fade == 0
 
 
 def test_two_steps_lead_past_what_is_viewed_and_past_shared_neighbours(leak_free):
-    tables = {name: table.toarray() for name, table in tables_of(leak_free, {}, "cpu")["low"].items()}
+    tables = {name: table.toarray() for name, table in tables_in(leak_free)["low"].items()}
     bought, sold, viewed = (tables[name] for name in ("bought", "sold", "viewed"))
     linked = np.maximum(bought, sold)
     for found, expected in (
@@ -115,13 +119,13 @@ def test_two_steps_lead_past_what_is_viewed_and_past_shared_neighbours(leak_free
 
 def test_where_sets_run_backwards_they_have_tables_of_their_own(leak_free, monkeypatch):
     monkeypatch.setattr(type(leak_free), "sets_run_backwards", True)
-    low, high = (tables_of(leak_free, {}, "cpu")[kind] for kind in KINDS)
+    low, high = (tables_in(leak_free)[kind] for kind in KINDS)
     assert np.array_equal(low["bought"].toarray(), high["sold"].toarray())
     assert not np.array_equal(low["regression"].toarray(), high["regression"].toarray())
 
 
 def test_of_sets_a_known_link_says_all_there_is_to_say(leak_free):
-    tables = tables_of(leak_free, {}, "cpu")["high"]
+    tables = tables_in(leak_free)["high"]
     place = Places(list(tables.values()))
     linked = place.values(tables["bought"]) > 0
     for of_sets in (False, True):
@@ -150,9 +154,9 @@ def test_what_is_known_is_left_to_the_links_where_a_set_is_ranked_without_it(lea
 def test_a_set_is_answered_by_what_goes_with_all_of_it(leak_free):
     """What every member is known to be bought with comes before what one is, and this before the rest."""
     model, asked = model_of(leak_free), valid(leak_free)
-    model.evidence, _ = gathered(model, leak_free, asked)
+    model.evidence = gathered(model, leak_free, asked).evidence
     sets = asked["high"].queries.members
-    linked = tables_of(leak_free, {}, "cpu")["high"]["bought"].toarray()
+    linked = tables_in(leak_free)["high"]["bought"].toarray()
     known = np.stack([linked[sets.list(at)].mean(0) for at in range(len(sets))])
     scores = Scorer(model).scores(sets).numpy()
     all_of_it, some, none = (scores[where].mean() for where in (known == 1, (known > 0) & (known < 1), known == 0))
@@ -165,12 +169,12 @@ def test_orders_are_trusted_as_far_as_validation_says(baskets, monkeypatch):
         fitted = Ease(strength, words=gathering.WORDS).fit(baskets)
         tried[strength] = np.prod([mean_mrr(fitted.scores, asked[kind], baskets.items) for kind in KINDS])
     monkeypatch.setattr(gathering, "STRENGTHS", tuple(tried))
-    assert gathering._best_ease(baskets, asked, "cpu").regularization == max(tried, key=tried.get)
+    assert best_ease(baskets, asked, "cpu").regularization == max(tried, key=tried.get)
 
 
 def test_what_speaks_against_a_pair_counts_in_orders_alone(leak_free, baskets):
-    assert all((table.data >= 0).all() for table in tables_of(leak_free, {}, "cpu")["low"].values())
-    regression = tables_of(baskets, {}, "cpu")["low"][gathering.ORDERS]
+    assert all((table.data >= 0).all() for table in tables_in(leak_free)["low"].values())
+    regression = tables_in(baskets)["low"][gathering.ORDERS]
     assert (regression.data < 0).any()
     whole = Ease(gathering.STRENGTHS[0], words=gathering.WORDS).fit(baskets).low.weights.numpy()
     kept = regression.toarray()
@@ -196,7 +200,7 @@ def test_raw_ranking_puts_what_is_known_last(leak_free):
         model, asked = model_of(leak_free), valid(leak_free)
         if ranking == "raw":
             asked = {kind: queries.raw() for kind, queries in asked.items()}
-        model.evidence, _ = gathered(model, leak_free, asked, filtered=ranking == "filtered")
+        model.evidence = gathered(model, leak_free, asked, filtered=ranking == "filtered").evidence
         queries = leak_free.queries("valid", "low")  # what is known there is what training has seen
         best = Scorer(model).scores(queries.members).argmax(1).tolist()
         first[ranking] = sum(row in queries.known.list(at) for at, row in enumerate(best))
@@ -208,10 +212,10 @@ def test_usual_weights_are_for_usual_tables(leak_free, baskets):
     """A table that has none would leave all of them out, and a shop with few queries to itself."""
     models = [model_of(leak_free)]
     for kind in KINDS:
-        tables = tables_of(leak_free, {}, "cpu", models)[kind]
+        tables = tables_in(leak_free, models)[kind]
         assert tables.keys() == USUAL[kind].keys()
         assert gathering._usual(kind, tables).shape == (len(tables), len(CURVES))
-        assert gathering._usual(kind, tables_of(baskets, {}, "cpu")[kind]) is None
+        assert gathering._usual(kind, tables_in(baskets)[kind]) is None
 
 
 def test_few_queries_stay_near_what_is_usual(leak_free, monkeypatch):
@@ -224,7 +228,7 @@ def test_few_queries_stay_near_what_is_usual(leak_free, monkeypatch):
         with monkeypatch.context() as patched:
             if not usual:
                 patched.setattr(gathering, "_usual", lambda kind, tables: None)
-            model.evidence, _ = gathered(model, leak_free, asked)
+            model.evidence = gathered(model, leak_free, asked).evidence
         found[usual] += [mean_mrr(Scorer(model).scores, test[kind], leak_free.items) for kind in KINDS]
     assert np.mean(found[True]) > 1.02 * np.mean(found[False])
 

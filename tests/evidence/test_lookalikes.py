@@ -89,7 +89,7 @@ def test_evidence_of_lookalikes_finds_new_items(cold_items):
     ranked = []
     for known in (None, alike):
         model = model_of(cold_items)
-        model.evidence, chosen = gathered(model, cold_items, asked, known)
+        model.evidence, chosen, *_ = gathered(model, cold_items, asked, known)
         ranked.append({kind: mean_mrr(Scorer(model).scores, test[kind], cold_items.items) for kind in KINDS})
     for kind in KINDS:
         assert chosen[kind].form.endswith("new items too")

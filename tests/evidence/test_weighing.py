@@ -11,11 +11,10 @@ from scipy.special import logsumexp
 from logirec.evaluation.evaluate import Questions
 from logirec.evidence import fitting, weighing
 from logirec.evidence.fitting import FAR, Belief, Entries, counted, fitted
-from logirec.evidence.gathering import tables_of
 from logirec.evidence.weighing import CURVES, FORMS, Places, Weighing
 from logirec.index.scorer import Scorer
 from tests.baselines.worlds import ragged_of
-from tests.evidence.test_gathering import model_of, valid
+from tests.evidence.test_gathering import model_of, tables_in, valid
 
 UNKNOWN = Belief.small(2)
 
@@ -33,7 +32,7 @@ def made(queries=60, each=8, seed=0) -> Entries:
 
 
 def test_places_hold_every_table(leak_free):
-    tables = list(tables_of(leak_free, {}, "cpu")["low"].values())
+    tables = list(tables_in(leak_free)["low"].values())
     place = Places(tables)
     assert (np.diff(place.keys) > 0).all()
     for table in tables:
@@ -50,7 +49,7 @@ def test_places_hold_every_table(leak_free):
 
 
 def test_what_is_viewed_with_a_member_does_not_count_where_substitutes_are_not_wanted(leak_free):
-    tables = tables_of(leak_free, {}, "cpu")["low"]
+    tables = tables_in(leak_free)["low"]
     place = Places(list(tables.values()), tables["viewed"])
     baskets, values = ragged_of([[item] for item in range(leak_free.items)]), [place.values(tables["regression"])]
     owners, rows, _ = place.sums(baskets, values)
@@ -80,7 +79,7 @@ def test_few_queries_change_little_of_what_is_usual():
 def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free):
     """A thousand sets may have one new item for an answer: what its weights are fitted to is one item."""
     asked = valid(leak_free, 60)["high"]
-    place = Places(list(tables_of(leak_free, {}, "cpu")["high"].values())[:1])
+    place = Places(list(tables_in(leak_free)["high"].values())[:1])
     form, usual = FORMS["sums and logarithms"], np.ones((2, len(CURVES)))
     belief = Weighing(model_of(leak_free), asked, place)._belief(form, usual, 2, 1)
     assert belief.weights.tolist() == [1.0] * 6 + [0.0] * 3
@@ -123,7 +122,7 @@ def test_the_slope_is_that_of_the_loss(model, belief):
 
 def test_the_loss_is_how_unlikely_the_answers_are_among_all_that_can_be_shown(leak_free):
     model, asked = model_of(leak_free), valid(leak_free, 30)["high"]
-    tables = list(tables_of(leak_free, {}, "cpu")["high"].values())[:3]
+    tables = list(tables_in(leak_free)["high"].values())[:3]
     place = Places(tables)
     entries = Weighing(model, asked, place).entries([place.values(table) for table in tables])
     loss = fitting._Loss(entries, True, Belief.small(3 * len(CURVES)))
@@ -154,7 +153,7 @@ def test_what_is_counted_together_weighs_what_it_weighs_one_by_one():
 
 
 def test_evidence_that_says_nothing_changes_nothing(leak_free):
-    place = Places(list(tables_of(leak_free, {}, "cpu")["low"].values()))
+    place = Places(list(tables_in(leak_free)["low"].values()))
     weighing_ = Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
     choice, amounts = weighing_.best([np.zeros(len(place.targets), np.float32)], [])
     assert choice.valid_mrr == pytest.approx(choice.alone)
@@ -164,7 +163,7 @@ def test_evidence_that_says_nothing_changes_nothing(leak_free):
 @pytest.mark.parametrize(("share", "form"), [(0.97, "sums and logarithms"), (0.9, "none")])
 def test_a_model_chosen_by_the_queries_must_be_clearly_better_alone(leak_free, monkeypatch, share, form):
     """Its best step was picked by these queries; evidence is judged by those that it was not fitted to."""
-    place = Places(list(tables_of(leak_free, {}, "cpu")["low"].values()))
+    place = Places(list(tables_in(leak_free)["low"].values()))
     asked = Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
     alone = asked._mrr(None, asked.asked)
     monkeypatch.setattr(Weighing, "_judged", lambda *_: share * alone)

@@ -19,6 +19,9 @@ def command(
     max_queries: int = typer.Option(5_000, "--max-queries", min=1, help="Test queries of each kind, drawn once."),
     seed: int = typer.Option(0, "--seed", min=0, max=2**63 - 1, help="Of the models' start and of all that is drawn."),
     device: str = typer.Option("auto", "--device", help="auto, cpu or cuda."),
+    refit: bool = typer.Option(
+        False, "--refit", help="Once chosen, every model is told validation's links too; kept in DATASET.compare-refit."
+    ),
     force: bool = typer.Option(
         False, "--force", help="Make all results again; else those of DATASET.compare are kept."
     ),
@@ -46,7 +49,7 @@ def command(
         from logirec.reports.comparison import check_report_folder, write_report
 
         check_report_folder(report)
-    chosen = CompareOptions(names, seed, max_queries, device, force)
+    chosen = CompareOptions(names, seed, max_queries, device, force, refit)
     result = compare(Dataset.load(dataset), chosen, for_terminal(quiet))
     result["command"] = shlex.join(["logirec", *sys.argv[1:]]).encode("utf-8", "replace").decode()
     if report is not None:

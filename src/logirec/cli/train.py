@@ -27,6 +27,9 @@ def command(
     settings: list[str] = typer.Option(
         [], "--set", help="Any other setting: model.dims=64, training.learning_rate=0.0003. May be repeated."
     ),
+    refit: bool = typer.Option(
+        False, "--refit", help="For serving: in the end the model is told all links, those of validation and test too."
+    ),
     resume: bool = typer.Option(False, "--resume", help="Go on with the run in OUT.training."),
     force: bool = typer.Option(False, "--force", help="Replace a model or run that is there already."),
     checkpoint_seconds: float = typer.Option(60.0, "--checkpoint-seconds", min=0, help="Time between checkpoints."),
@@ -40,6 +43,8 @@ def command(
     for name, value in (("max_steps", max_steps), ("patience", patience)):
         if value is not None:
             changes.setdefault("training", {})[name] = value
+    if refit:
+        changes.setdefault("training", {})["refit"] = "test"
     chosen = recipe(preset, variant, seed, changes)
 
     from logirec.data.dataset import Dataset

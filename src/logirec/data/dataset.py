@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from logirec.data.graph import ItemGraph, Links
-from logirec.data.query_sets import STAGES, Kind, QuerySet, Ragged, Stage
+from logirec.data.query_sets import KINDS, STAGES, Kind, QuerySet, Ragged, Stage, joined, stacked
 from logirec.errors import ArtifactError
 from logirec.folders import read_manifest
 from logirec.relation import Relation
@@ -81,13 +81,16 @@ class Dataset:
     def graph(self, until: Stage = "train") -> ItemGraph:
         """The links of all stages up to this one. Models are given the default."""
         parts = [self.links(stage) for stage in STAGES[: STAGES.index(until) + 1]]
-        if len(parts) == 1:
-            return ItemGraph(self.items, parts[0])
-        return ItemGraph(self.items, {r: _union([part[r] for part in parts]) for r in Relation})
+        return ItemGraph(self.items, parts[0] if len(parts) == 1 else _merged(parts))
 
     def blind(self) -> "Dataset":
         """As a model may see it that is judged on validation: the released training links hold validation's answers."""
         return _Blind(self.folder, self.manifest) if self.protocol == "released" else self
+
+    def until(self, stage: Stage) -> "Dataset":
+        """As if all links and orders up to this stage were training's: for a model that has been chosen, and is told
+        the rest."""
+        return self if stage == "train" else _Until(self.folder, self.manifest, stage)
 
     def queries(self, stage: Stage, kind: Kind) -> QuerySet:
         table = self._read(f"queries/{stage}-{kind}.parquet").combine_chunks()
@@ -122,6 +125,30 @@ class _Blind(Dataset):
         wanted = asked.members.values[asked.answers.owners].astype(np.int64) * self.items + asked.answers.values
         seen = np.isin(bought.source.astype(np.int64) * self.items + bought.target, wanted)
         return {**found, Relation.CO_PURCHASE: bought.where(~seen)}
+
+
+class _Until(Dataset):
+    def __init__(self, folder: Path, manifest: dict[str, Any], stage: Stage) -> None:
+        super().__init__(folder, manifest)
+        self.later = STAGES[1 : STAGES.index(stage) + 1]
+
+    def links(self, stage: Stage) -> dict[Relation, Links]:
+        found = super().links(stage)
+        if stage != "train":
+            return found
+        return _merged([found, *(super(_Until, self).links(later) for later in self.later)])
+
+    def baskets(self) -> Ragged | None:
+        """An order that was asked about is its basket and what was hidden of it."""
+        orders = super().baskets()
+        if orders is None:
+            return None
+        asked = [self.queries(stage, kind) for stage in self.later for kind in KINDS]
+        return stacked([orders, *(joined([some.members, some.answers]) for some in asked)])
+
+
+def _merged(parts: list[dict[Relation, Links]]) -> dict[Relation, Links]:
+    return {relation: _union([part[relation] for part in parts]) for relation in Relation}
 
 
 def _union(parts: list[Links]) -> Links:

@@ -54,6 +54,14 @@ def rectangle(rows: np.ndarray) -> Ragged:
     return Ragged(offsets, rows.reshape(-1).astype(np.int32))
 
 
+def joined(parts: list[Ragged]) -> Ragged:
+    """The first list of each as one list, then the second of each, and so on."""
+    owners = np.concatenate([part.owners for part in parts])
+    values = np.concatenate([part.values for part in parts])
+    order = np.argsort(owners, kind="stable")
+    return ragged(owners[order], values[order], len(parts[0]))
+
+
 def targets_of(links: Links, items: int, sources: np.ndarray) -> Ragged:
     """What each of the sources links to."""
     return Ragged(row_starts(links.source, items), links.target).take(sources)
@@ -91,14 +99,15 @@ class QuerySet:
 
 def concatenate(sets: list[QuerySet]) -> QuerySet:
     return QuerySet(
-        _stack([s.members for s in sets]),
-        _stack([s.answers for s in sets]),
+        stacked([s.members for s in sets]),
+        stacked([s.answers for s in sets]),
         np.concatenate([s.hardness for s in sets]).astype(np.int8),
-        _stack([s.known for s in sets]),
+        stacked([s.known for s in sets]),
     )
 
 
-def _stack(parts: list[Ragged]) -> Ragged:
+def stacked(parts: list[Ragged]) -> Ragged:
+    """The lists of one after those of the other."""
     offsets = _starts(np.concatenate([p.lengths for p in parts]))
     return Ragged(offsets, np.concatenate([p.values for p in parts]).astype(np.int32))
 

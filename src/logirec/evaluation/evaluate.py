@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged, Stage, ragged, targets_of
+from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged, Stage, joined, ragged, targets_of
 from logirec.evaluation.metrics import intervals, per_query
 from logirec.evaluation.ranks import Scores, Standing, Standings, stand
 from logirec.relation import Relation
@@ -40,14 +40,7 @@ def questions(dataset: "Dataset", stage: Stage, kind: Kind, most: int | None = N
     if kind == "low":
         views = dataset.graph(stage).links[Relation.CO_VIEW]
         parts.append(targets_of(views, dataset.items, queries.members.values))
-    return Questions(queries, _union(parts))
-
-
-def _union(parts: list[Ragged]) -> Ragged:
-    owners = np.concatenate([part.owners for part in parts])
-    values = np.concatenate([part.values for part in parts])
-    order = np.argsort(owners, kind="stable")
-    return ragged(owners[order], values[order], len(parts[0]))
+    return Questions(queries, joined(parts))
 
 
 def standings(scores: Scores, asked: Questions, items: int) -> Standings:

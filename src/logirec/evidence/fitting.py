@@ -85,7 +85,8 @@ def fitted(entries: Entries, model: bool, belief: Belief) -> tuple[np.ndarray, f
     loss = _Loss(entries, model, belief)
     start = np.concatenate([belief.weights, np.zeros(len(SIZES) + 1), [USUAL_SCALE]])
     options = {"maxiter": STEPS, "ftol": CLOSE_ENOUGH}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    with np.errstate(over="ignore", invalid="ignore"):  # a step too far is taken back
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
     if not np.isfinite(found).all():  # a search that went astray says nothing
         return np.zeros(len(belief.weights)), 1.0
     return found[: len(belief.weights)], loss.scale(found[-1])

@@ -9,8 +9,9 @@ counts is learnt on validation (weighing.py), for single items and for sets apar
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.evidence.lookalikes import spread_to
 from logirec.evidence.regression import both_ways
 from logirec.evidence.usual import USUAL
-from logirec.evidence.weighing import WORTH_IT, Choice, Places, Weighing
+from logirec.evidence.weighing import WORTH_IT, Choice, Places, Weighing, amounts
 from logirec.index.scorer import Scorer
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
@@ -43,6 +44,26 @@ WORDS = 0.7  # how much a word that items share counts beside an order that they
 Tables = dict[str, Any]  # name -> (N, N) sparse
 
 
+class Told(NamedTuple):
+    """What a dataset says of pairs."""
+
+    tables: dict[Kind, Tables]
+    of_new: dict[Kind, list[Any]]  # the same said of new items
+    place: Places
+
+    def numbers(self, kind: Kind, filtered: bool) -> list[np.ndarray]:
+        """Of each table, then of each about new items."""
+        known = said(self.place, self.tables[kind], of_sets=filtered and kind == "high")
+        return known + [self.place.values(table) for table in self.of_new[kind]]
+
+
+class Gathered(NamedTuple):
+    evidence: Evidence
+    chosen: dict[Kind, Choice]
+    weights: dict[Kind, np.ndarray]  # (tables, curves)
+    how: ease.Ease  # as validation chose it
+
+
 def gathered(
     model: LogiRec,
     dataset: Dataset,
@@ -50,30 +71,51 @@ def gathered(
     alike: Any = None,
     others: Sequence[LogiRec] = (),
     filtered: bool = True,
-) -> tuple[Evidence, dict[Kind, Choice]]:
+) -> Gathered:
     """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like.
 
     `filtered`: what is known is not ranked, as usual: weights are near what they usually are; for sets see `said`."""
-    tables = tables_of(dataset, asked, model.raw_items.device.type, others)
-    of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
+    device = model.raw_items.device
+    how = best_ease(dataset, asked, device.type)
+    told = _told(dataset, how, alike, others)
     new = None if alike is None else np.diff(alike.indptr) > 0
+    chosen: dict[Kind, Choice] = {}
+    weights: dict[Kind, np.ndarray] = {}
+    made: dict[Kind, np.ndarray] = {}
+    for kind in KINDS:
+        if kind in asked and len(asked[kind].queries):
+            numbers, count = told.numbers(kind, filtered), len(told.tables[kind])
+            expected = _usual(kind, told.tables[kind]) if filtered else None
+            weighing = Weighing(model, asked[kind], told.place, new)
+            chosen[kind], weights[kind] = weighing.best(numbers[:count], numbers[count:], expected)
+            made[kind] = amounts(numbers, weights[kind])
+    return Gathered(_together(told.place, made).to(device), chosen, weights, how)
+
+
+def again(
+    found: Gathered, dataset: Dataset, alike: Any = None, others: Sequence[LogiRec] = (), filtered: bool = True
+) -> Evidence:
+    """The same evidence from a dataset that knows more: its tables, weighed as before."""
+    told = _told(dataset, copy(found.how).fit(dataset), alike, others)
+    made = {kind: amounts(told.numbers(kind, filtered), weights) for kind, weights in found.weights.items()}
+    return _together(told.place, made).to(found.evidence.starts.device)
+
+
+def _together(place: Places, made: Mapping[Kind, np.ndarray]) -> Evidence:
+    """A kind that validation had nothing to say of is as the other."""
+    other = next(iter(made.values()), np.zeros(len(place.targets), dtype=np.float32))
+    return place.evidence(np.stack([made.get(kind, other) for kind in KINDS]))
+
+
+def _told(dataset: Dataset, how: ease.Ease, alike: Any, others: Sequence[LogiRec]) -> Told:
+    tables = tables_of(dataset, how, others)
+    of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
     if alike is not None and alike.nnz:
         for kind, some in tables.items():
             of_new[kind] = [strongest(part, MOST) for table in some.values() for part in spread_to(table, alike)]
     views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items)
     place = Places([table for kind in tables for table in (*tables[kind].values(), *of_new[kind])], views)
-    amounts = np.zeros((len(KINDS), len(place.targets)), dtype=np.float32)
-    chosen: dict[Kind, Choice] = {}
-    for at, kind in enumerate(KINDS):
-        if kind in asked and len(asked[kind].queries):
-            values = said(place, tables[kind], of_sets=filtered and kind == "high")
-            beside = [place.values(table) for table in of_new[kind]]
-            expected = _usual(kind, tables[kind]) if filtered else None
-            chosen[kind], amounts[at] = Weighing(model, asked[kind], place, new).best(values, beside, expected)
-    for at, kind in enumerate(KINDS):
-        if kind not in chosen:  # validation had nothing to say of it: as the other kind
-            amounts[at] = amounts[1 - at]
-    return place.evidence(amounts).to(model.raw_items.device), chosen
+    return Told(tables, of_new, place)
 
 
 def said(place: Places, tables: Tables, of_sets: bool) -> list[np.ndarray]:
@@ -94,24 +136,21 @@ def _usual(kind: Kind, tables: Tables) -> np.ndarray | None:
 # Tables ------------------------------------------------------------------------------------------------------------
 
 
-def tables_of(
-    dataset: Dataset, asked: Mapping[Kind, Questions], device: str, others: Sequence[LogiRec] = ()
-) -> dict[Kind, Tables]:
-    """With numbers around 1. Where sets run against the links, theirs are of the links reversed."""
-    chosen = _best_ease(dataset, asked, device)
+def tables_of(dataset: Dataset, how: ease.Ease, others: Sequence[LogiRec] = ()) -> dict[Kind, Tables]:
+    """With numbers around 1; `how`: EASE, fitted. Where sets run against the links, theirs are of links reversed."""
     learnt: dict[str, Any] = {
-        ORDERS if dataset.baskets() is not None else "ease": chosen,
-        "row cosine": row_cosine.RowCosine(power=4.0, fade=chosen.fade).fit(dataset),
+        ORDERS if dataset.baskets() is not None else "ease": how,
+        "row cosine": row_cosine.RowCosine(power=4.0, fade=how.fade).fit(dataset),
     }
     opinions = {"opinions": _opinions(others)} if others else {}
-    of_kind = partial(_of_kind, dataset, device, chosen.fade)
+    of_kind = partial(_of_kind, dataset, how.device, how.fade)
     low = of_kind({name: one.low for name, one in learnt.items()}, reverse=False) | opinions
     if not dataset.sets_run_backwards:
         return {"low": low, "high": low}
     return {"low": low, "high": of_kind({name: one.high for name, one in learnt.items()}, reverse=True) | opinions}
 
 
-def _best_ease(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
+def best_ease(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
     """How far to trust a count of orders, and whether the order of an item's links says anything, depends on the shop:
     validation tells. Of links its single items do, since in a set the links that are known speak for themselves."""
 

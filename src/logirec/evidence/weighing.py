@@ -135,11 +135,12 @@ class Weighing:
     def best(
         self, tables: list[np.ndarray], of_new: list[np.ndarray], usual: np.ndarray | None = None
     ) -> tuple[Choice, np.ndarray]:
-        """The form that ranks best what it was not fitted to, fitted to all; nothing where the model is best alone.
+        """The form that ranks best what it was not fitted to, with its weights (tables, curves) fitted to all; no
+        weights where the model is best alone.
 
         `of_new`: what tables say of new items, tried beside the rest. `usual`: weights (tables, curves)."""
         alone = self._mrr(None, self.asked)
-        choice, chosen = Choice("none", alone, alone), partial(np.zeros_like, tables[0])
+        choice, chosen = Choice("none", alone, alone), partial(np.zeros, (0, len(CURVES)))
         count = len(self.asked.queries)
         if count < 2:
             return choice, chosen()
@@ -151,7 +152,7 @@ class Weighing:
             if found > to_beat:
                 to_beat = WORTH_IT * found
                 choice = Choice(name, found, alone)
-                chosen = partial(self._amounts, form, tables, belief, entries)
+                chosen = partial(_weights, form, belief, entries)
         with_new = self._with_new(choice, tables, of_new, usual) if of_new else None
         return with_new or (choice, chosen())
 
@@ -175,15 +176,15 @@ class Weighing:
         found = self._judged(form, every, belief, entries, halves)
         if found <= WORTH_IT * before:
             return None
-        return Choice(f"{name}, new items too", found, choice.alone), self._amounts(form, every, belief, entries)
+        return Choice(f"{name}, new items too", found, choice.alone), _weights(form, belief, entries)
 
     def _judged(
         self, form: Form, tables: list[np.ndarray], belief: Belief, entries: Entries, halves: list[np.ndarray]
     ) -> float:
         """MRR of each half, with weights from the other half."""
-        made = [self._amounts(form, tables, belief, entries.of(half)) for half in halves]
+        made = [amounts(tables, _weights(form, belief, entries.of(half))) for half in halves]
         pairs = zip(made[::-1], halves, strict=True)
-        found = [self._mrr(amounts, _take(self.asked, half), entries.counts[half]) for amounts, half in pairs]
+        found = [self._mrr(theirs, _take(self.asked, half), entries.counts[half]) for theirs, half in pairs]
         return float(np.mean(found))
 
     def _belief(self, form: Form, usual: np.ndarray | None, tables: int, new: int) -> Belief:
@@ -194,20 +195,11 @@ class Weighing:
         answers = len(np.unique(self.asked.queries.answers.values))
         return known.then(Belief.small(new * form.curves, FIRM_OF_NEW * len(self.asked.queries) / max(1, answers)))
 
-    def _mrr(self, amounts: np.ndarray | None, asked: Questions, counts: np.ndarray | None = None) -> float:
-        evidence = None if amounts is None else self.place.evidence(np.stack([amounts, amounts]))
+    def _mrr(self, found: np.ndarray | None, asked: Questions, counts: np.ndarray | None = None) -> float:
+        evidence = None if found is None else self.place.evidence(np.stack([found, found]))
         if evidence is not None:
             evidence = evidence.to(self.model.raw_items.device)
         return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items, counts)
-
-    def _amounts(self, form: Form, tables: list[np.ndarray], belief: Belief, entries: Entries) -> np.ndarray:
-        used = [place for place in range(entries.features.shape[1]) if place % len(CURVES) < form.curves]
-        weights, scale = fitted(entries.with_columns(used), form.model, belief)
-        amounts = np.zeros_like(tables[0])
-        columns = product(tables, CURVES[: form.curves])
-        for weight, (table, curve) in zip((weights / scale).astype(np.float32), columns, strict=True):
-            amounts += weight * curve(table)
-        return amounts
 
     def entries(self, tables: list[np.ndarray], alike: np.ndarray | None = None) -> Entries:
         """`alike` (N,): answers that count alike, however many queries ask for each."""
@@ -244,6 +236,25 @@ class Weighing:
         lengths = np.bincount(owners, minlength=len(some))
         group = np.searchsorted(SIZES, queries.members.lengths)
         return lengths, group, *counted(own), scores, answers, features
+
+
+def _weights(form: Form, belief: Belief, entries: Entries) -> np.ndarray:
+    """(tables, curves), beside the model's scores as they are; none for curves that the form is without."""
+    used = [place for place in range(entries.features.shape[1]) if place % len(CURVES) < form.curves]
+    weights, scale = fitted(entries.with_columns(used), form.model, belief)
+    found = np.zeros((entries.features.shape[1] // len(CURVES), len(CURVES)))
+    found[:, : form.curves] = (weights / scale).reshape(-1, form.curves)
+    return found
+
+
+def amounts(tables: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """What tables come to, place by place. Where there are no weights, or no tables any more, nothing is added."""
+    found = np.zeros_like(tables[0])
+    for table, row in zip(tables, weights.astype(np.float32), strict=False):
+        for weight, curve in zip(row, CURVES, strict=True):
+            if weight:
+                found += weight * curve(table)
+    return found
 
 
 def _counts(answers: Ragged, alike: np.ndarray) -> np.ndarray:

@@ -9,6 +9,11 @@ NOT_VALIDATED = {
     "high": "Validation had no basket of several items: how well these are answered is not known.",
 }
 
+TOLD = {
+    "valid": "Then it was told the links of validation too.",
+    "test": "Then it was told all other links too, of validation and test: the figures are those from before.",
+}
+
 
 def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any]) -> str:
     source = dataset.get("source", {})
@@ -23,6 +28,7 @@ def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any])
         "",
         f"Format {source.get('format', 'unknown')}, protocol `{dataset['protocol']}`, split seed {dataset['seed']}.",
         "Weights were learnt from training links alone; validation chose the step and weighed the evidence.",
+        *(TOLD[stage] for stage in [recipe.training.refit] if stage in TOLD),
         "",
         "## How well it does",
         "",

@@ -87,6 +87,7 @@ def _blocks(result: dict[str, Any], drawn: bool) -> list[Block]:
             f"models with seed {result['seed']}. Every item of the catalogue is ranked for every query; ties count "
             "half. Filtered: a query's known answers, its own items and, for one item, what is viewed with it are "
             "taken out. With each figure its 95 % bootstrap interval over queries; differences are paired by query."
+            + (" Once chosen on validation, each model was told its links too (--refit)." if result["refit"] else "")
         )
     ]
     for kind, words in (("low", "One item asked"), ("high", "Sets asked")):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from logirec.model.card import NOT_VALIDATED
+from logirec.model.card import NOT_VALIDATED, TOLD
 from logirec.recommender.answers import Answer, Recommendation
 
 
@@ -128,6 +128,8 @@ def show_training(metrics: dict[str, Any], out: Path) -> None:
         style="bold",
     )
     show_evaluation(metrics["test"])
+    if metrics["refit"] in TOLD:
+        console.print(TOLD[metrics["refit"]])
     for kind in metrics.get("not_validated", ()):
         console.print(NOT_VALIDATED[kind])
     if found := metrics.get("approximate"):
@@ -183,6 +185,8 @@ def show_leaderboard(result: dict[str, Any]) -> None:
             cost = (f"{found['fit_seconds']:.1f} s", f"{found['scoring_ms_per_query']:.2f}")
             table.add_row(name, *cells, f"{low:.3f}-{high:.3f}", difference(result, kind, name), *cost)
         console.print(table)
+    if result["refit"]:
+        console.print("once chosen on validation, each was told its links too (--refit)")
     for name, why in result["left_out"].items():
         console.print(f"{name}: {why}")
 

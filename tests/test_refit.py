@@ -1,0 +1,182 @@
+"""A model that has been chosen is told the rest of the data, and judged on nothing that it was told."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from logirec import contenders
+from logirec.baselines.base import members_last
+from logirec.baselines.registry import BASELINES
+from logirec.compare import CompareOptions, compare
+from logirec.config import recipe
+from logirec.data.dataset import Dataset
+from logirec.data.query_sets import KINDS
+from logirec.errors import UsageError
+from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
+from logirec.evidence.gathering import again, gathered
+from logirec.fit import RunOptions, new_stepper, train
+from logirec.folders import sha256
+from logirec.index.scorer import Scorer
+from logirec.model.artifact import TrainedModel
+from logirec.model.logirec import settle
+from logirec.refit import refit
+from logirec.relation import Relation
+from logirec.reports.comparison import write_report
+from tests.evidence.test_gathering import model_of, valid
+
+SMALL = {"model": {"dims": 8, "width": 16}, "training": {"validate_every": 10, "max_steps": 30, "batch": 32}}
+
+
+def small(until="train", **training):
+    return recipe("default", "hybrid", 0, {**SMALL, "training": {**SMALL["training"], "refit": until, **training}})
+
+
+@pytest.fixture(scope="module")
+def plain(leak_free, tmp_path_factory):
+    out = tmp_path_factory.mktemp("plain") / "model"
+    return out, train(leak_free, out, small())
+
+
+def pairs(links, relation=Relation.CO_PURCHASE):
+    return set(zip(links[relation].source.tolist(), links[relation].target.tolist(), strict=True))
+
+
+def known_pairs(folder):
+    links = TrainedModel.load(folder).links[Relation.CO_PURCHASE]
+    return set(zip(np.repeat(np.arange(len(links.starts) - 1), np.diff(links.starts)), links.targets, strict=True))
+
+
+@pytest.mark.parametrize("stage", ["train", "valid", "test"])
+def test_until_a_stage_its_links_are_training_links(leak_free, stage):
+    for relation in Relation:
+        assert pairs(leak_free.until(stage).graph().links, relation) == pairs(leak_free.graph(stage).links, relation)
+    assert pairs(leak_free.until(stage).links("test")) == pairs(leak_free.links("test"))
+
+
+def test_until_a_stage_its_orders_are_training_orders(baskets):
+    before, told = baskets.baskets(), baskets.until("valid").baskets()
+    asked = [baskets.queries("valid", kind) for kind in KINDS]
+    assert len(told) == len(before) + sum(map(len, asked))
+    assert np.array_equal(told.values[: len(before.values)], before.values)
+    first = asked[0]
+    assert set(told.list(len(before)).tolist()) == {*first.members.list(0).tolist(), *first.answers.list(0).tolist()}
+    assert pairs(baskets.until("valid").graph().links) == pairs(baskets.graph().links)  # made from training orders
+
+
+@pytest.mark.parametrize("name", ["leak_free", "baskets", "cold_items"])
+def test_evidence_made_again_of_the_same_data_is_the_same(request, name):
+    dataset = request.getfixturevalue(name)
+    found = gathered(model_of(dataset), dataset, valid(dataset, 60))
+    for part, tensor in again(found, dataset).tensors().items():
+        assert torch.equal(tensor, found.evidence.tensors()[part])
+
+
+def test_a_model_told_nothing_new_is_the_model_that_it_was(leak_free):
+    """Contexts made again from the same links."""
+    model = new_stepper(leak_free, small(), torch.device("cpu")).model
+    told = refit([model], leak_free, small(), None, None)
+    for name, weights in settle(model).state_dict().items():
+        assert torch.equal(told.state_dict()[name], weights)
+
+
+def test_what_it_is_told_of_validation_helps_on_test(leak_free, plain, tmp_path):
+    folder, before = plain
+    metrics = train(leak_free, tmp_path / "told", small("valid"))
+    assert known_pairs(tmp_path / "told") == pairs(leak_free.graph("valid").links)
+    assert metrics["valid_mrr"] == before["valid_mrr"]  # chosen as ever
+    assert metrics["evidence"] == before["evidence"]
+    for kind in KINDS:
+        assert metrics["test"][kind]["filtered"]["mrr"] > 1.02 * before["test"][kind]["filtered"]["mrr"]
+    # The figures are of what is kept.
+    scores = Scorer(TrainedModel.load(tmp_path / "told").model).scores
+    found = json.loads(json.dumps(evaluate(scores, leak_free)))
+    assert found["low"]["filtered"]["mrr"] == pytest.approx(metrics["test"]["low"]["filtered"]["mrr"], abs=1e-6)
+    assert "told the links of validation" in (tmp_path / "told" / "README.md").read_text()
+    assert "told" not in (folder / "README.md").read_text()
+
+
+def test_a_model_that_was_told_all_has_the_figures_from_before(leak_free, plain, tmp_path, cli):
+    folder, before = plain
+    told = tmp_path / "told"
+    result = cli("train", leak_free.folder, "--out", told, "--refit", "--json", "--quiet", *_as_options())
+    assert result.code == 0
+    assert result.json["test"] == json.loads(json.dumps(before["test"]))
+    assert known_pairs(told) == pairs(leak_free.graph("test").links)
+    asked = {kind: questions(leak_free, "test", kind) for kind in KINDS}
+    mrr = [
+        mean_mrr(Scorer(TrainedModel.load(one).model).scores, asked["high"], leak_free.items) for one in (folder, told)
+    ]
+    assert mrr[1] > 1.1 * mrr[0]  # it looks them up
+    for stage in ("valid", "test"):
+        refused = cli("evaluate", told, leak_free.folder, "--stage", stage)
+        assert refused.code == 3
+        assert f"was told what {stage} holds" in refused.err
+    recommended = cli("recommend", told, "--basket", leak_free.vocabulary.item_ids[3], "--json")
+    assert recommended.code == 0
+
+
+def _as_options():
+    for room, values in SMALL.items():
+        for name, value in values.items():
+            yield from ("--set", f"{room}.{name}={value}")
+
+
+def test_a_run_that_has_ended_can_be_told_the_rest(leak_free, plain, tmp_path):
+    folder, _ = plain
+    told, resumed = tmp_path / "told", tmp_path / "resumed"
+    train(leak_free, told, small("test"))
+    shutil.copytree(folder.with_name("model.training"), tmp_path / "resumed.training")
+    train(leak_free, resumed, small("test"), RunOptions(resume=True))
+    for name in ("weights.safetensors", "evidence.safetensors", "links.safetensors"):
+        assert sha256(told / name) == sha256(resumed / name)
+        assert sha256(told / name) != sha256(folder / name)
+
+
+def test_other_models_are_told_too(leak_free, tmp_path):
+    metrics = train(leak_free, tmp_path / "two", small("valid", members=2))
+    assert metrics["test"]["low"]["filtered"]["mrr"] > 0
+    model = TrainedModel.load(tmp_path / "two")
+    assert model.recipe.training.refit == "valid"
+
+
+def test_what_was_new_to_training_and_is_linked_now_is_new_no_more(cold_items, tmp_path):
+    told = train(cold_items, tmp_path / "told", small("valid"))
+    before = train(cold_items, tmp_path / "before", small())
+    assert told["valid_mrr"] == before["valid_mrr"]
+    links = TrainedModel.load(tmp_path / "told").model.evidence
+    new_once = pairs(cold_items.links("valid")) - pairs(cold_items.links("train"))
+    asked = sorted({source for source, _ in new_once})
+    assert asked
+    assert all(int(links.starts[row + 1]) > int(links.starts[row]) for row in asked)
+
+
+def test_a_model_that_only_learns_can_be_told_nothing():
+    with pytest.raises(UsageError, match="refit makes contexts and evidence anew"):
+        recipe("paper", "hybrid", 0, {"training": {"refit": "test"}})
+
+
+def test_in_a_comparison_all_are_told_the_same(leak_free, tmp_path, monkeypatch):
+    dataset = Dataset.load(shutil.copytree(leak_free.folder, tmp_path / "dataset"))
+    monkeypatch.setitem(contenders.LOGIREC, "logirec-default", ("small", lambda _: small()))
+    models = ("row-cosine", "logirec-default", "logirec-paper-low")
+    plain, told = (
+        compare(dataset, CompareOptions(models[:2] if not refit else models, refit=refit)) for refit in (0, 1)
+    )
+    assert told["left_out"] == {"logirec-paper-low": "all that it knows is learnt: it can be told nothing"}
+    assert told["refit"]
+    chosen = told["models"]["row-cosine"]
+    assert chosen["settings"] == plain["models"]["row-cosine"]["settings"]  # on validation, before it was told
+    again = BASELINES["row-cosine"].make(chosen["settings"]).fit(dataset.until("valid"))
+    expected = json.loads(json.dumps(evaluate(members_last(again.scores), dataset, "test", 5_000)))
+    for kind in KINDS:
+        assert chosen[kind]["filtered"]["mrr"] == expected[kind]["filtered"]["mrr"]
+        for name in models[:2]:
+            mrr = [found["models"][name][kind]["filtered"]["mrr"] for found in (plain, told)]
+            assert mrr[1] > mrr[0]
+    write_report(told | {"command": ""}, tmp_path / "report")
+    assert "was told its links too" in (tmp_path / "report" / "report.md").read_text()
+    kept = tmp_path / "dataset.compare-refit"
+    assert {path.stem for path in kept.glob("*.json")} == set(models[:2])
