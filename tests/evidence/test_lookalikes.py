@@ -11,7 +11,7 @@ from logirec.data.graph import ItemGraph, Links
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
 from logirec.evidence.gathering import gathered
-from logirec.evidence.lookalikes import lookalikes, spread_to, take_places
+from logirec.evidence.lookalikes import lookalikes, of_unseen, spread_to, take_places
 from logirec.index.scorer import Scorer
 from logirec.model.logirec import settle
 from logirec.relation import Relation
@@ -19,14 +19,15 @@ from tests.evidence.test_gathering import model_of, valid
 from tests.model.worlds import small_model
 
 
-def described(titles, brands=None, categories=None, links=((0, 1), (1, 2), (2, 3))):
+def linked(pairs):
+    ends = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    return Links(ends[:, 0], ends[:, 1], np.ones(len(ends), dtype=np.float32))
+
+
+def described(titles, brands=None, categories=None, views=()):
     """Items 0 to 3 are bought together; whatever follows is new."""
-    count = len(titles)
-    ends = np.array(links, dtype=np.int32).reshape(-1, 2)
-    weight = np.ones(len(ends), dtype=np.float32)
-    bought = Links(ends[:, 0], ends[:, 1], weight)
-    viewed = bought.where(weight < 1)
-    graph = ItemGraph(count, {Relation.CO_PURCHASE: bought, Relation.CO_VIEW: viewed})
+    count, bought = len(titles), linked([(0, 1), (1, 2), (2, 3)])
+    graph = ItemGraph(count, {Relation.CO_PURCHASE: bought, Relation.CO_VIEW: linked(views)})
     texts = {"title": titles, "brand": brands or [None] * count, "category": categories or [None] * count}
     return SimpleNamespace(items=count, descriptions=texts, graph=lambda: graph, baskets=lambda: None)
 
@@ -49,6 +50,16 @@ def test_brands_and_categories_are_no_words_of_titles():
     found = lookalikes(described(["tea", "a", "b", "c", "new"], categories=paths)).toarray()[4]
     assert found.argsort()[::-1][:2].tolist() in ([0, 2], [2, 0], [0, 1])
     assert found[3] == 0
+
+
+def test_of_what_is_viewed_and_never_bought_its_views_speak():
+    """Whichever side of a view it is on; nothing is said of it that lookalikes would say."""
+    dataset = described(["red tea", "green tea", "red pen", *["steel pen"] * 4], views=[(4, 0), (1, 5)])
+    alike = lookalikes(dataset)
+    found = of_unseen(alike, dataset)
+    assert np.diff(alike.indptr).nonzero()[0].tolist() == [4, 5, 6]
+    assert np.diff(found.indptr).nonzero()[0].tolist() == [6]
+    assert np.array_equal(found[[6]].toarray(), alike[[6]].toarray())
 
 
 def test_what_is_in_orders_is_not_new(baskets):

@@ -23,7 +23,7 @@ from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix, standing
 from logirec.data.query_sets import KINDS, Kind, Ragged
 from logirec.evaluation.evaluate import Questions, mean_mrr
-from logirec.evidence.lookalikes import spread_to
+from logirec.evidence.lookalikes import of_unseen, spread_to
 from logirec.evidence.regression import both_ways
 from logirec.evidence.usual import USUAL
 from logirec.evidence.weighing import WORTH_IT, Choice, Places, Weighing, amounts
@@ -37,6 +37,7 @@ TILE = 1 << 24  # numbers held at once
 FADE = 0.5  # how much less an item's weakest link may count than its strongest
 STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
 BOUGHT = "bought"  # the links themselves
+OPINIONS = "opinions"  # what other models think
 ORDERS = "ease of orders"  # which says what links do not, and counts otherwise
 WORDS = 0.7  # how much a word that items share counts beside an order that they share
 
@@ -49,6 +50,7 @@ class Told(NamedTuple):
 
     tables: dict[Kind, Tables]
     of_new: dict[Kind, list[Any]]  # the same said of new items
+    new: np.ndarray  # (N,)
     place: Places
 
     def numbers(self, kind: Kind, filtered: bool) -> list[np.ndarray]:
@@ -78,7 +80,6 @@ def gathered(
     device = model.raw_items.device
     how = best_ease(dataset, asked, device.type)
     told = _told(dataset, how, alike, others)
-    new = None if alike is None else np.diff(alike.indptr) > 0
     chosen: dict[Kind, Choice] = {}
     weights: dict[Kind, np.ndarray] = {}
     made: dict[Kind, np.ndarray] = {}
@@ -86,7 +87,7 @@ def gathered(
         if kind in asked and len(asked[kind].queries):
             numbers, count = told.numbers(kind, filtered), len(told.tables[kind])
             expected = _usual(kind, told.tables[kind]) if filtered else None
-            weighing = Weighing(model, asked[kind], told.place, new)
+            weighing = Weighing(model, asked[kind], told.place, told.new)
             chosen[kind], weights[kind] = weighing.best(numbers[:count], numbers[count:], expected)
             made[kind] = amounts(numbers, weights[kind])
     return Gathered(_together(told.place, made).to(device), chosen, weights, how)
@@ -110,12 +111,14 @@ def _together(place: Places, made: Mapping[Kind, np.ndarray]) -> Evidence:
 def _told(dataset: Dataset, how: ease.Ease, alike: Any, others: Sequence[LogiRec]) -> Told:
     tables = tables_of(dataset, how, others)
     of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
-    if alike is not None and alike.nnz:
+    alike = sparse.csr_array((dataset.items, dataset.items)) if alike is None else of_unseen(alike, dataset)
+    if alike.nnz:
         for kind, some in tables.items():
-            of_new[kind] = [strongest(part, MOST) for table in some.values() for part in spread_to(table, alike)]
+            counted = (table for name, table in some.items() if name != OPINIONS)  # models know what is new themselves
+            of_new[kind] = [strongest(part, MOST) for table in counted for part in spread_to(table, alike)]
     views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items)
     place = Places([table for kind in tables for table in (*tables[kind].values(), *of_new[kind])], views)
-    return Told(tables, of_new, place)
+    return Told(tables, of_new, np.diff(alike.indptr) > 0, place)
 
 
 def said(place: Places, tables: Tables, of_sets: bool) -> list[np.ndarray]:
@@ -142,7 +145,7 @@ def tables_of(dataset: Dataset, how: ease.Ease, others: Sequence[LogiRec] = ()) 
         ORDERS if dataset.baskets() is not None else "ease": how,
         "row cosine": row_cosine.RowCosine(power=4.0, fade=how.fade).fit(dataset),
     }
-    opinions = {"opinions": _opinions(others)} if others else {}
+    opinions = {OPINIONS: _opinions(others)} if others else {}
     of_kind = partial(_of_kind, dataset, how.device, how.fade)
     low = of_kind({name: one.low for name, one in learnt.items()}, reverse=False) | opinions
     if not dataset.sets_run_backwards:

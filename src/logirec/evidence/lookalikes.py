@@ -57,6 +57,16 @@ def spread_to(table: Any, alike: Any) -> tuple[Any, Any]:
     return asked, ((table + asked) @ alike.T).tocsr()
 
 
+def of_unseen(alike: Any, dataset: Dataset) -> Any:
+    """Without what is viewed: it was there to be bought and was not, and views speak of it for themselves."""
+    views = dataset.graph().links[Relation.CO_VIEW]
+    unseen = np.ones(dataset.items, dtype=np.float32)
+    unseen[views.source], unseen[views.target] = 0, 0
+    found = (sparse.diags_array(unseen) @ alike).tocsr()
+    found.eliminate_zeros()
+    return found
+
+
 def _bought(dataset: Dataset) -> np.ndarray:
     """(N,) whether an item occurs in a training link or order."""
     links, orders = dataset.graph().links[Relation.CO_PURCHASE], dataset.baskets()
