@@ -37,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, required=True, help="folder of the prepared datasets and results")
     parser.add_argument("--datasets", nargs="*", choices=TITLES, default=list(TITLES), help="none: only the page")
-    parser.add_argument("--models", nargs="*", choices=(*RIVALS, *OURS), default=[*RIVALS, *OURS])
+    parser.add_argument("--models", nargs="*", choices=OURS, default=list(OURS), help="beside the others")
     parser.add_argument("--most", type=int, default=5_000, help="baskets asked about of each dataset")
     parser.add_argument("--device", default="auto")
     arguments = parser.parse_args()
@@ -51,12 +51,13 @@ def main() -> None:
 
 
 def run(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    dataset = Dataset.load(folder)
-    match = Match(dataset, CompareOptions(), choose_device(arguments.device).type, for_terminal(quiet=False))
+    dataset, options = Dataset.load(folder), CompareOptions(max_queries=arguments.most)
+    match = Match(dataset, options, choose_device(arguments.device).type, for_terminal(quiet=False))
     baskets = small_baskets(dataset, arguments.most)
     match.test = each_hidden(baskets)
     match.results = Results(folder.with_name(f"{folder.name}.sizes"))
-    results = {name: match.result(name) for name in arguments.models}
+    there = [name for name in (*RIVALS, *OURS) if match.results.load(name, match.key(name))]
+    results = {name: match.result(name) for name in dict.fromkeys((*there, *RIVALS, *arguments.models))}
     return by_size(results, baskets)
 
 

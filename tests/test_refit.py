@@ -10,13 +10,14 @@ import torch
 from logirec import contenders
 from logirec.baselines.base import members_last
 from logirec.baselines.registry import BASELINES
-from logirec.compare import CompareOptions, compare
+from logirec.compare import CompareOptions, compare, finished
 from logirec.config import recipe
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS
 from logirec.errors import UsageError
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.evidence.gathering import again, gathered
+from logirec.evidence.lookalikes import lookalikes
 from logirec.fit import RunOptions, new_stepper, train
 from logirec.folders import sha256
 from logirec.index.scorer import Scorer
@@ -113,7 +114,7 @@ def test_a_model_that_was_told_all_has_the_figures_from_before(leak_free, plain,
     for stage in ("valid", "test"):
         refused = cli("evaluate", told, leak_free.folder, "--stage", stage)
         assert refused.code == 3
-        assert f"was told what {stage} holds" in refused.err
+        assert f"was told all links (training.refit): {stage} says nothing of it" in refused.err
     recommended = cli("recommend", told, "--basket", leak_free.vocabulary.item_ids[3], "--json")
     assert recommended.code == 0
 
@@ -135,27 +136,54 @@ def test_a_run_that_has_ended_can_be_told_the_rest(leak_free, plain, tmp_path):
         assert sha256(told / name) != sha256(folder / name)
 
 
-def test_other_models_are_told_too(leak_free, tmp_path):
-    metrics = train(leak_free, tmp_path / "two", small("valid", members=2))
-    assert metrics["test"]["low"]["filtered"]["mrr"] > 0
-    model = TrainedModel.load(tmp_path / "two")
-    assert model.recipe.training.refit == "valid"
+def test_other_models_are_told_too(leak_free):
+    models = [new_stepper(leak_free, small().of_member(member), torch.device("cpu")).model for member in (0, 1)]
+    found = gathered(settle(models[0]), leak_free, valid(leak_free, 40), others=[settle(models[1])])
+    known = leak_free.until("valid")
+    told = refit(models, known, small(members=2), None, found).evidence.tensors()
+    rightly, wrongly = (
+        again(found, known, None, [refit([models[1]], dataset, small(members=2).of_member(1), None, None)]).tensors()
+        for dataset in (known, leak_free)
+    )
+    assert torch.equal(told["amounts"], rightly["amounts"])
+    assert not torch.equal(rightly["amounts"], wrongly["amounts"])
 
 
-def test_what_was_new_to_training_and_is_linked_now_is_new_no_more(cold_items, tmp_path):
-    told = train(cold_items, tmp_path / "told", small("valid"))
-    before = train(cold_items, tmp_path / "before", small())
-    assert told["valid_mrr"] == before["valid_mrr"]
-    links = TrainedModel.load(tmp_path / "told").model.evidence
-    new_once = pairs(cold_items.links("valid")) - pairs(cold_items.links("train"))
-    asked = sorted({source for source, _ in new_once})
-    assert asked
-    assert all(int(links.starts[row + 1]) > int(links.starts[row]) for row in asked)
+def test_what_was_new_to_training_and_is_linked_now_is_new_no_more(cold_items, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("logirec.refit.again", lambda *given: seen.append(given) or again(*given))
+    train(cold_items, tmp_path / "told", small("valid"))
+    linked = sorted({one for pair in pairs(cold_items.links("valid")) for one in pair})
+    new = [np.diff(alike.indptr) > 0 for alike in (lookalikes(cold_items), seen[0][2])]
+    assert new[0][linked].any()
+    assert not new[1][linked].any()
+    assert new[1].any()  # what only test links
+    assert known_pairs(tmp_path / "told") == pairs(cold_items.graph("valid").links)
+
+
+def test_resuming_does_not_take_back_what_a_run_is_to_be_told(leak_free, plain, tmp_path):
+    shutil.copytree(plain[0].with_name("model.training"), tmp_path / "model.training")
+    train(leak_free, tmp_path / "model", small("test"), RunOptions(resume=True))
+    with pytest.raises(UsageError, match=r"has training\.refit=test; name it again"):
+        train(leak_free, tmp_path / "model", small("valid"), RunOptions(resume=True))
+    assert TrainedModel.load(tmp_path / "model").metrics["refit"] == "test"
 
 
 def test_a_model_that_only_learns_can_be_told_nothing():
-    with pytest.raises(UsageError, match="refit makes contexts and evidence anew"):
+    with pytest.raises(UsageError, match=r"^training\.refit makes contexts and evidence anew, and .* are off$"):
         recipe("paper", "hybrid", 0, {"training": {"refit": "test"}})
+
+
+def test_in_a_comparison_nothing_is_fitted_to_what_all_were_told(leak_free, tmp_path, monkeypatch):
+    """The degree of asymmetry is taken at the temperature that fits some queries best."""
+    dataset = Dataset.load(shutil.copytree(leak_free.folder, tmp_path / "dataset"))
+    asked = []
+    monkeypatch.setattr("logirec.compare.asymmetry", lambda scores, items, some, pairwise: asked.append(some) or {})
+    for told in (False, True):
+        compare(dataset, CompareOptions(("lookup",), refit=told))
+    expected = [questions(dataset, stage, "low", most).queries for stage, most in (("valid", 1_000), ("test", 5_000))]
+    for found, wanted in zip(asked, expected, strict=True):
+        assert np.array_equal(found.queries.answers.values, wanted.answers.values)
 
 
 def test_in_a_comparison_all_are_told_the_same(leak_free, tmp_path, monkeypatch):
@@ -178,5 +206,6 @@ def test_in_a_comparison_all_are_told_the_same(leak_free, tmp_path, monkeypatch)
             assert mrr[1] > mrr[0]
     write_report(told | {"command": ""}, tmp_path / "report")
     assert "was told its links too" in (tmp_path / "report" / "report.md").read_text()
+    assert finished(dataset, CompareOptions(refit=True)) == set(models[:2])
     kept = tmp_path / "dataset.compare-refit"
     assert {path.stem for path in kept.glob("*.json")} == set(models[:2])

@@ -1,6 +1,7 @@
 """Many models on one dataset under one protocol: fitted, tuned on validation, ranked on test.
 
-Each model's result goes to the work folder, DATASET.compare, as soon as it is there, and is not made again.
+Each model's result goes to the work folder, DATASET.compare, or DATASET.compare-refit, as soon as it is there, and is
+not made again.
 """
 
 import hashlib
@@ -127,11 +128,8 @@ class Match:
 
     def _recipe(self, name: str) -> Recipe:
         made = LOGIREC[name][1](self.options.seed)
-        if not self.options.refit:
-            return made
-        if not (made.model.context or made.model.evidence):
-            raise InputError("all that it knows is learnt: it can be told nothing")
-        return made.model_copy(update={"training": made.training.model_copy(update={"refit": "valid"})})
+        told = {"training": made.training.model_copy(update={"refit": "valid"})}
+        return made.model_copy(update=told) if self.options.refit else made
 
     def result(self, name: str) -> Result:
         key = self.key(name)
@@ -161,7 +159,8 @@ class Match:
         assert best is not None  # noqa: S101  there is always one to try
         if self.options.refit:
             with self.progress.task(f"{name}: fitting once more"):
-                best = entry.make(chosen["settings"], self.device, self.options.seed).fit(self.known)
+                best, cost = self._fitted(entry, chosen["settings"], self.known)
+            chosen = chosen | cost
         record = {
             "says": entry.says,
             "ours": False,
@@ -174,16 +173,17 @@ class Match:
         return Fitted(members_last(best.scores), getattr(best, "pairwise", False), record)
 
     def _attempt(self, entry: Entry, settings: Settings) -> tuple[Baseline, dict[str, Any]]:
-        started = time.perf_counter()
-        with peak_memory() as memory:
-            model = entry.make(settings, self.device, self.options.seed).fit(self.dataset)
-        record: dict[str, Any] = {
-            "settings": dict(settings),
-            "fit_seconds": time.perf_counter() - started,
-            "memory_mb": memory.megabytes,
-        }
+        model, cost = self._fitted(entry, settings, self.dataset)
+        record = {"settings": dict(settings), **cost}
         found = {f"valid_{kind}_mrr": self._valid_mrr(model.scores, kind) for kind in self.valid}
         return model, record | ({"valid_mrr": geometric_mean(found.values()), **found} if found else {})
+
+    def _fitted(self, entry: Entry, settings: Settings, known: Dataset) -> tuple[Baseline, dict[str, Any]]:
+        """With what that took."""
+        started = time.perf_counter()
+        with peak_memory() as memory:
+            model = entry.make(settings, self.device, self.options.seed).fit(known)
+        return model, {"fit_seconds": time.perf_counter() - started, "memory_mb": memory.megabytes}
 
     def _valid_mrr(self, scores: Scores, kind: Kind) -> float:
         # Never quite zero: the mean of both kinds is geometric.
@@ -191,6 +191,8 @@ class Match:
 
     def _logirec(self, name: str, key: str) -> Fitted:
         recipe = self._recipe(name)
+        if self.options.refit and not (recipe.model.context or recipe.model.evidence):
+            raise InputError("all that it knows is learnt: it can be told nothing")
         out = self.results.folder / "models" / f"{name}-{key[:12]}"  # another seed or dataset is another folder
         out.parent.mkdir(exist_ok=True)
         with peak_memory() as memory:
@@ -236,7 +238,8 @@ class Match:
                     found = per_query(standing, asked.queries.answers)
                     values |= {f"{kind}.{ranking}.{metric}": found[metric].astype(np.float32) for metric in PAIRED}
         with self.progress.task(f"{name}: asymmetry"):
-            record["asymmetry"] = asymmetry(fitted.scores, self.dataset.items, self.valid.get("low"), fitted.pairwise)
+            unseen = self.test if self.options.refit else self.valid
+            record["asymmetry"] = asymmetry(fitted.scores, self.dataset.items, unseen.get("low"), fitted.pairwise)
         record["scoring_ms_per_query"] = round(1000 * timed.seconds / timed.queries, 4)
         record["device"] = self.device
         if self.device == "cuda":

@@ -165,6 +165,10 @@ class Recipe(Settings):
     model: ModelConfig = ModelConfig()
     training: TrainConfig = TrainConfig()
 
+    def of_member(self, member: int) -> "Recipe":
+        """With the seed of one of several models."""
+        return self.model_copy(update={"seed": (self.seed + member) % 2**63})
+
     @model_validator(mode="after")
     def _members_are_heard(self) -> "Recipe":
         if self.training.members > 1 and not self.model.evidence:
@@ -266,5 +270,10 @@ class ServiceConfig(Settings):
 
 def settings_error(error: ValidationError) -> UsageError:
     """All wrong settings in one line."""
-    parts = [f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in error.errors()]
+    parts = [
+        f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})"
+        if e["loc"]
+        else e["msg"].removeprefix("Value error, ")  # of settings that do not go together
+        for e in error.errors()
+    ]
     return UsageError("; ".join(parts))

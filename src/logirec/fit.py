@@ -23,7 +23,7 @@ from logirec import __version__
 from logirec.config import MAX_TRAINING_BASKET, Recipe
 from logirec.data.dataset import Dataset
 from logirec.data.graph import ItemGraph, row_starts
-from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged
+from logirec.data.query_sets import KINDS, STAGES, Kind, QuerySet, Ragged
 from logirec.errors import ArtifactError, InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import Questions, evaluate, mean_mrr, questions
@@ -123,7 +123,7 @@ def train(
     torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
     try:
         trained = [
-            run(member, new_stepper(learnt, _with_seed(recipe, member), device) if member else first)
+            run(member, new_stepper(learnt, recipe.of_member(member), device) if member else first)
             for member in range(members)
         ]
     finally:
@@ -156,7 +156,9 @@ def train(
             for kind, queries in asked.items()
         }
         trust = _reliability(calibration, Scorer(judged).scores, dataset)
+    started = time.monotonic()
     model = told() if until == "test" else judged  # of what is told of test, test says nothing
+    seconds += time.monotonic() - started
     metrics = {
         "steps": outcome.state.step,
         "stopped_early": outcome.stopped_early,
@@ -192,10 +194,6 @@ def train(
     )
     artifact.save(out, parts, force=options.force or options.resume)
     return metrics
-
-
-def _with_seed(recipe: Recipe, member: int) -> Recipe:
-    return recipe.model_copy(update={"seed": (recipe.seed + member) % 2**63})
 
 
 def _approximate(model: LogiRec, folder: Path, seed: int) -> dict[str, Any]:
@@ -354,6 +352,9 @@ def _check_same_run(folder: Path, record: dict[str, Any]) -> bool:
         raise ArtifactError(f"{folder}/{RUN}: cannot be read; start over without --resume, with --force") from error
     if dataset != record["dataset"]["sha256"]:
         raise InputError(f"--resume: the run at {folder} was made from another dataset; --force starts over")
+    told = earlier["recipe"].get("training", {}).get("refit", "train")
+    if STAGES.index(told) > STAGES.index(record["recipe"]["training"]["refit"]):
+        raise UsageError(f"--resume: the run at {folder} has training.refit={told}; name it again (test: --refit)")
     now = _settled(record["recipe"])
     differ = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     if differ:

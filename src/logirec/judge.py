@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from logirec.data.dataset import Dataset
-from logirec.data.query_sets import STAGES
+from logirec.data.query_sets import STAGES, Stage
 from logirec.errors import InputError, UsageError
 from logirec.evaluation.asymmetry import asymmetry as degree
 from logirec.evaluation.evaluate import evaluate, questions
@@ -31,8 +31,10 @@ def judge(
         data = Dataset.load(dataset)
     if trained.vocabulary.item_ids != data.vocabulary.item_ids:
         raise InputError(f"{dataset}: its items are not those that {model} was trained on")
-    if STAGES.index(trained.recipe.training.refit) >= STAGES.index(stage):
-        raise InputError(f"{model} was told what {stage} holds (training.refit); its metrics.json has its figures")
+    told_until = trained.recipe.training.refit
+    if STAGES.index(told_until) >= STAGES.index(stage):
+        told = "all links" if told_until == "test" else "validation's links"
+        raise InputError(f"{model} was told {told} (training.refit): {stage} says nothing of it; see its metrics.json")
     scorer = Scorer(trained.model)
     with progress.task("ranking"):
         report = evaluate(scorer.scores, data, "valid" if stage == "valid" else "test", max_queries)
@@ -40,5 +42,6 @@ def judge(
     report["trained_on_this_dataset"] = trained.dataset_sha256 == sha256(data.folder / MANIFEST)
     if asymmetry:
         with progress.task("asymmetry"):
-            report["asymmetry"] = degree(scorer.scores, data.items, questions(data, "valid", "low"))
+            unseen: Stage = "valid" if told_until == "train" else "test"
+            report["asymmetry"] = degree(scorer.scores, data.items, questions(data, unseen, "low"))
     return report

@@ -21,7 +21,7 @@ def refit(models: Sequence[LogiRec], known: Dataset, recipe: Recipe, alike: Any,
     `found`: the evidence that was weighed."""
     graph, settled = known.graph(), []
     for member, model in enumerate(models):
-        settled.append(settle(_in_context(model, graph, recipe.model.neighbours, recipe.seed + member)))
+        settled.append(settle(_in_context(model, graph, recipe.of_member(member))))
         if alike is not None:
             take_places(settled[-1], alike)
     first, *others = settled
@@ -31,12 +31,12 @@ def refit(models: Sequence[LogiRec], known: Dataset, recipe: Recipe, alike: Any,
     return first
 
 
-def _in_context(model: LogiRec, graph: ItemGraph, neighbours: int, seed: int) -> LogiRec:
+def _in_context(model: LogiRec, graph: ItemGraph, recipe: Recipe) -> LogiRec:
     if model.context is None:
         return model
-    bags = item_bags(graph, neighbours, seed)
-    if [bag.relation for bag in bags] != model.context.relations:  # of a kind that training knew nothing of
-        return model
+    bags = item_bags(graph, recipe.model.neighbours, recipe.seed)
+    if [bag.relation for bag in bags] != model.context.relations:
+        return model  # has learnt no map for a kind of link that training was without
     told = LogiRec(model.items, model.config, seed=None, bags=bags).to(model.raw_items)
     told.load_state_dict(model.state_dict())
     return told

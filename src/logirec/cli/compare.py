@@ -22,9 +22,7 @@ def command(
     refit: bool = typer.Option(
         False, "--refit", help="Once chosen, every model is told validation's links too; kept in DATASET.compare-refit."
     ),
-    force: bool = typer.Option(
-        False, "--force", help="Make all results again; else those of DATASET.compare are kept."
-    ),
+    force: bool = typer.Option(False, "--force", help="Make all results again; else those that are there are kept."),
     list_models: bool = typer.Option(False, "--list", help="Only say which models there are."),
     json: bool = options.JSON,
     quiet: bool = options.QUIET,

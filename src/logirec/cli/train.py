@@ -44,7 +44,7 @@ def command(
         if value is not None:
             changes.setdefault("training", {})[name] = value
     if refit:
-        changes.setdefault("training", {})["refit"] = "test"
+        changes.setdefault("training", {}).setdefault("refit", "test")
     chosen = recipe(preset, variant, seed, changes)
 
     from logirec.data.dataset import Dataset
