@@ -99,7 +99,6 @@ def train(
     members = recipe.training.members
 
     def run(member: int, stepper: Stepper) -> Trained:
-
         def kept() -> LogiRec:
             model = settle(stepper.model)
             if alike is not None:

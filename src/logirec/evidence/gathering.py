@@ -45,7 +45,7 @@ WORDS = 0.7  # how much a word that items share counts beside an order that they
 Tables = dict[str, Any]  # name -> (N, N) sparse
 
 
-class Told(NamedTuple):
+class Sources(NamedTuple):
     """What a dataset says of pairs."""
 
     tables: dict[Kind, Tables]
@@ -79,27 +79,27 @@ def gathered(
     `filtered`: what is known is not ranked, as usual: weights are near what they usually are; for sets see `said`."""
     device = model.raw_items.device
     how = best_ease(dataset, asked, device.type)
-    told = _told(dataset, how, alike, others)
+    sources = _sources(dataset, how, alike, others)
     chosen: dict[Kind, Choice] = {}
     weights: dict[Kind, np.ndarray] = {}
     made: dict[Kind, np.ndarray] = {}
     for kind in KINDS:
         if kind in asked and len(asked[kind].queries):
-            numbers, count = told.numbers(kind, filtered), len(told.tables[kind])
-            expected = _usual(kind, told.tables[kind]) if filtered else None
-            weighing = Weighing(model, asked[kind], told.place, told.new)
+            numbers, count = sources.numbers(kind, filtered), len(sources.tables[kind])
+            expected = _usual(kind, sources.tables[kind]) if filtered else None
+            weighing = Weighing(model, asked[kind], sources.place, sources.new)
             chosen[kind], weights[kind] = weighing.best(numbers[:count], numbers[count:], expected)
             made[kind] = amounts(numbers, weights[kind])
-    return Gathered(_together(told.place, made).to(device), chosen, weights, how)
+    return Gathered(_together(sources.place, made).to(device), chosen, weights, how)
 
 
 def again(
     found: Gathered, dataset: Dataset, alike: Any = None, others: Sequence[LogiRec] = (), filtered: bool = True
 ) -> Evidence:
     """The same evidence from a dataset that knows more: its tables, weighed as before."""
-    told = _told(dataset, copy(found.how).fit(dataset), alike, others)
-    made = {kind: amounts(told.numbers(kind, filtered), weights) for kind, weights in found.weights.items()}
-    return _together(told.place, made).to(found.evidence.starts.device)
+    sources = _sources(dataset, copy(found.how).fit(dataset), alike, others)
+    made = {kind: amounts(sources.numbers(kind, filtered), weights) for kind, weights in found.weights.items()}
+    return _together(sources.place, made).to(found.evidence.starts.device)
 
 
 def _together(place: Places, made: Mapping[Kind, np.ndarray]) -> Evidence:
@@ -108,7 +108,7 @@ def _together(place: Places, made: Mapping[Kind, np.ndarray]) -> Evidence:
     return place.evidence(np.stack([made.get(kind, other) for kind in KINDS]))
 
 
-def _told(dataset: Dataset, how: ease.Ease, alike: Any, others: Sequence[LogiRec]) -> Told:
+def _sources(dataset: Dataset, how: ease.Ease, alike: Any, others: Sequence[LogiRec]) -> Sources:
     tables = tables_of(dataset, how, others)
     of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
     alike = sparse.csr_array((dataset.items, dataset.items)) if alike is None else of_unseen(alike, dataset)
@@ -118,7 +118,7 @@ def _told(dataset: Dataset, how: ease.Ease, alike: Any, others: Sequence[LogiRec
             of_new[kind] = [strongest(part, MOST) for table in counted for part in spread_to(table, alike)]
     views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items)
     place = Places([table for kind in tables for table in (*tables[kind].values(), *of_new[kind])], views)
-    return Told(tables, of_new, np.diff(alike.indptr) > 0, place)
+    return Sources(tables, of_new, np.diff(alike.indptr) > 0, place)
 
 
 def said(place: Places, tables: Tables, of_sets: bool) -> list[np.ndarray]:
