@@ -14,7 +14,7 @@ from logirec.compare import CompareOptions, compare, finished
 from logirec.config import recipe
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS
-from logirec.errors import UsageError
+from logirec.errors import ArtifactError, UsageError
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.evidence.gathering import again, gathered
 from logirec.evidence.lookalikes import lookalikes
@@ -147,6 +147,15 @@ def test_other_models_are_told_too(leak_free):
     )
     assert torch.equal(told["amounts"], rightly["amounts"])
     assert not torch.equal(rightly["amounts"], wrongly["amounts"])
+
+
+def test_a_run_that_says_nonsense_of_it_is_refused(leak_free, plain, tmp_path):
+    state = shutil.copytree(plain[0].with_name("model.training"), tmp_path / "model.training")
+    record = json.loads((state / "run.json").read_text())
+    record["recipe"]["training"]["refit"] = "soon"
+    (state / "run.json").write_text(json.dumps(record))
+    with pytest.raises(ArtifactError, match=r"run\.json: cannot be read"):
+        train(leak_free, tmp_path / "model", small(), RunOptions(resume=True))
 
 
 def test_what_was_new_to_training_and_is_linked_now_is_new_no_more(cold_items, tmp_path, monkeypatch):

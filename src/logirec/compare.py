@@ -191,7 +191,7 @@ class Match:
 
     def _logirec(self, name: str, key: str) -> Fitted:
         recipe = self._recipe(name)
-        if self.options.refit and not (recipe.model.context or recipe.model.evidence):
+        if self.options.refit and not recipe.can_be_told:
             raise InputError("all that it knows is learnt: it can be told nothing")
         out = self.results.folder / "models" / f"{name}-{key[:12]}"  # another seed or dataset is another folder
         out.parent.mkdir(exist_ok=True)

@@ -165,6 +165,11 @@ class Recipe(Settings):
     model: ModelConfig = ModelConfig()
     training: TrainConfig = TrainConfig()
 
+    @property
+    def can_be_told(self) -> bool:
+        """Something that it knows is counted, not learnt."""
+        return self.model.context or self.model.evidence
+
     def of_member(self, member: int) -> "Recipe":
         """With the seed of one of several models."""
         return self.model_copy(update={"seed": (self.seed + member) % 2**63})
@@ -177,7 +182,7 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _something_can_be_told(self) -> "Recipe":
-        if self.training.refit != "train" and not (self.model.context or self.model.evidence):
+        if self.training.refit != "train" and not self.can_be_told:
             raise ValueError("training.refit makes contexts and evidence anew, and model.context and .evidence are off")
         return self
 

@@ -4,9 +4,7 @@ A run keeps its state in a folder beside the model, MODEL.training: checkpoints,
 The model itself appears when the run has ended.
 """
 
-import json
 import platform
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -23,15 +21,15 @@ from logirec import __version__
 from logirec.config import MAX_TRAINING_BASKET, Recipe
 from logirec.data.dataset import Dataset
 from logirec.data.graph import ItemGraph, row_starts
-from logirec.data.query_sets import KINDS, STAGES, Kind, QuerySet, Ragged
-from logirec.errors import ArtifactError, InputError, UsageError
+from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged
+from logirec.errors import InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import Questions, evaluate, mean_mrr, questions
 from logirec.evaluation.ranks import Scores
 from logirec.evidence.gathering import Gathered
 from logirec.evidence.gathering import gathered as gathered_evidence
 from logirec.evidence.lookalikes import lookalikes, take_places
-from logirec.folders import MANIFEST, check_free, sha256, write_aside
+from logirec.folders import MANIFEST, check_free, sha256
 from logirec.index import approximate
 from logirec.index.scorer import Scorer
 from logirec.model import artifact
@@ -41,7 +39,7 @@ from logirec.model.logirec import LogiRec, Shape, settle
 from logirec.progress import Progress
 from logirec.refit import refit
 from logirec.relation import Relation
-from logirec.training import checkpoint
+from logirec.run_folder import RUN, opened
 from logirec.training.bags import item_bags
 from logirec.training.batches import QueryTable, link_queries, up_to
 from logirec.training.orders import order_queries
@@ -50,12 +48,10 @@ from logirec.training.step import Part, Stepper
 from logirec.training.trainer import HISTORY, Log, Outcome
 from logirec.training.trainer import train as run_training
 
-RUN, CHECKPOINTS = "run.json", "checkpoints"
 SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
 DRAWN_ORDERS = 200_000  # baskets drawn from the training orders
 DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
-MAY_CHANGE = ("max_steps", "patience", "validate_every", "refit")  # settings that a resumed run may have anew
 
 
 class Trained(NamedTuple):
@@ -95,7 +91,8 @@ def train(
     alike = lookalikes(learnt) if recipe.model.lookalikes else None
 
     writer = _tensorboard() if options.tensorboard else None
-    folder = _run_folder(out, dataset, recipe, options, device)  # from here on something is written
+    folder = out.with_name(f"{out.name}.training")
+    opened(folder, _record(dataset, recipe, device), options.resume, options.force)  # from here on something is written
     members = recipe.training.members
 
     def run(member: int, stepper: Stepper) -> Trained:
@@ -306,12 +303,9 @@ def _asked(dataset: Dataset, kind: Kind, made: QuerySet | None) -> QuerySet:
     return made.take(np.flatnonzero(single if kind == "low" else ~single))
 
 
-# The run's folder --------------------------------------------------------------------------------------------------
-
-
-def _run_folder(out: Path, dataset: Dataset, recipe: Recipe, options: RunOptions, device: torch.device) -> Path:
-    folder = out.with_name(f"{out.name}.training")
-    record = {
+def _record(dataset: Dataset, recipe: Recipe, device: torch.device) -> dict[str, Any]:
+    """What run.json says."""
+    return {
         "recipe": recipe.model_dump(mode="json"),
         "dataset": {"folder": str(dataset.folder), "sha256": sha256(dataset.folder / MANIFEST)},
         "logirec": __version__,
@@ -322,52 +316,6 @@ def _run_folder(out: Path, dataset: Dataset, recipe: Recipe, options: RunOptions
         "command": " ".join(sys.argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    text = json.dumps(record, indent=1) + "\n"
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file, where the run's state would go; name another --out")
-    if options.resume:
-        if _check_same_run(folder, record):
-            write_aside(folder / RUN, text)
-        checkpoint.tidy(folder / CHECKPOINTS)
-        return folder
-    if any(folder.glob(f"{CHECKPOINTS}/step-*")) and not options.force:
-        raise UsageError(f"{folder} holds an earlier run; --resume goes on with it, --force starts over")
-    for old in (folder / CHECKPOINTS, folder / "tensorboard", *folder.glob("member-*")):
-        shutil.rmtree(old, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_aside(folder / RUN, text)
-    (folder / CHECKPOINTS).mkdir()
-    return folder
-
-
-def _check_same_run(folder: Path, record: dict[str, Any]) -> bool:
-    """Whether the recipe has changed in what may change; anything else that differs is an error."""
-    try:
-        earlier = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        dataset, before = earlier["dataset"]["sha256"], _settled(earlier["recipe"])
-    except FileNotFoundError:
-        raise UsageError(f"--resume: no earlier run at {folder}; leave --resume out to start one") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArtifactError(f"{folder}/{RUN}: cannot be read; start over without --resume, with --force") from error
-    if dataset != record["dataset"]["sha256"]:
-        raise InputError(f"--resume: the run at {folder} was made from another dataset; --force starts over")
-    told = earlier["recipe"].get("training", {}).get("refit", "train")
-    if STAGES.index(told) > STAGES.index(record["recipe"]["training"]["refit"]):
-        raise UsageError(f"--resume: the run at {folder} has training.refit={told}; name it again (test: --refit)")
-    now = _settled(record["recipe"])
-    differ = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    if differ:
-        raise UsageError(f"--resume: {', '.join(differ)} differ from the run at {folder}; --force starts over")
-    return bool(earlier["recipe"] != record["recipe"])
-
-
-def _settled(recipe: dict[str, Any]) -> dict[str, Any]:
-    flat = {}
-    for name, value in recipe.items():
-        for key, inner in value.items() if isinstance(value, dict) else [("", value)]:
-            if key not in MAY_CHANGE:
-                flat[f"{name}.{key}".rstrip(".")] = inner
-    return flat
 
 
 # What people look at -----------------------------------------------------------------------------------------------
