@@ -138,7 +138,7 @@ def test_a_run_that_has_ended_can_be_told_the_rest(leak_free, plain, tmp_path):
 
 def test_other_models_are_told_too(leak_free):
     models = [new_stepper(leak_free, small().of_member(member), torch.device("cpu")).model for member in (0, 1)]
-    found = gathered(settle(models[0]), leak_free, valid(leak_free, 40), others=[settle(models[1])])
+    found = gathered(settle(models[0]), leak_free, valid(leak_free, 40), voices=[settle(models[1])])
     known = leak_free.until("valid")
     told = refit(models, known, small(members=2), None, found).evidence.tensors()
     rightly, wrongly = (

@@ -170,6 +170,16 @@ class Recipe(Settings):
         """Something that it knows is counted, not learnt."""
         return self.model.context or self.model.evidence
 
+    def for_orders(self) -> "Recipe":
+        """With what orders want, which are more to learn from than links, where nothing else was asked for."""
+        rooms = {}
+        for room, wanted in _ORDERS.get(self.preset, {}).items():
+            own: Settings = getattr(self, room)
+            rooms[room] = own.model_copy(
+                update={n: value for n, value in wanted.items() if n not in own.model_fields_set}
+            )
+        return self.model_copy(update=rooms)
+
     def of_member(self, member: int) -> "Recipe":
         """With the seed of one of several models."""
         return self.model_copy(update={"seed": (self.seed + member) % 2**63})
@@ -225,6 +235,14 @@ _PRESETS: dict[str, dict[str, dict[str, object]]] = {
     "default": {"model": {}, "training": {}},
     "best": {"model": {}, "training": {"members": 4}},
     "raw": {"model": {}, "training": {"ranking": "raw"}},
+}
+# What is different where there are orders.
+_ORDERS: dict[str, dict[str, dict[str, object]]] = {
+    "default": {"training": {"max_steps": 4_000, "patience": 1_000, "weight_decay": 0.1}},
+    "best": {
+        "model": {"dims": 128, "width": 512},
+        "training": {"batch": 512, "max_steps": 4_000, "patience": 1_000, "weight_decay": 0.03},
+    },
 }
 
 

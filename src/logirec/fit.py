@@ -26,7 +26,7 @@ from logirec.errors import InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import Questions, evaluate, mean_mrr, questions
 from logirec.evaluation.ranks import Scores
-from logirec.evidence.gathering import Gathered
+from logirec.evidence.gathering import Gathered, heard
 from logirec.evidence.gathering import gathered as gathered_evidence
 from logirec.evidence.lookalikes import lookalikes, take_places
 from logirec.folders import MANIFEST, check_free, sha256
@@ -50,7 +50,7 @@ from logirec.training.trainer import train as run_training
 
 SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
-DRAWN_ORDERS = 200_000  # baskets drawn from the training orders
+ASKED_EACH = 2  # times that a basket drawn from the training orders is asked about, on the mean
 DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
 
 
@@ -85,6 +85,7 @@ def train(
     out = out.resolve()
     check_free(out, artifact.KIND, options.force or options.resume)
     device = choose_device(options.device)
+    recipe = fitting(recipe, dataset)
     learnt = dataset.blind()
     first = new_stepper(learnt, recipe, device)
     asked = _validation(dataset, recipe)
@@ -130,7 +131,7 @@ def train(
     started = time.monotonic()
     if recipe.model.evidence:
         with progress.task("gathering evidence"):
-            opinions = [other.kept for other in trained[1:]]
+            opinions = heard([one.kept for one in trained], learnt)
             filtered = recipe.training.ranking == "filtered"
             gathered = gathered_evidence(model, learnt, asked, alike, opinions, filtered)
         model.evidence = gathered.evidence
@@ -190,6 +191,11 @@ def train(
     )
     artifact.save(out, parts, force=options.force or options.resume)
     return metrics
+
+
+def fitting(recipe: Recipe, dataset: Dataset) -> Recipe:
+    """The recipe as it is for such data."""
+    return recipe.for_orders() if recipe.training.orders and dataset.baskets() is not None else recipe
 
 
 def _approximate(model: LogiRec, folder: Path, seed: int) -> dict[str, Any]:
@@ -273,7 +279,8 @@ def _training_parts(
     orders: Ragged | None,
 ) -> list[Part]:
     config = recipe.training
-    made = None if orders is None else order_queries(orders, DRAWN_ORDERS, recipe.seed)
+    drawn = max(1, config.max_steps * config.batch // ASKED_EACH)
+    made = None if orders is None else order_queries(orders, drawn, recipe.seed)
     asked = {kind: queries for kind in kinds_of(recipe) if len(queries := _asked(dataset, kind, made))}
     if not asked:
         raise _too_few(dataset, recipe, "train")

@@ -10,7 +10,7 @@ from typing import Any
 from logirec.config import Recipe
 from logirec.data.dataset import Dataset
 from logirec.data.graph import ItemGraph
-from logirec.evidence.gathering import Gathered, again
+from logirec.evidence.gathering import Gathered, again, heard
 from logirec.evidence.lookalikes import lookalikes, take_places
 from logirec.model.logirec import LogiRec, settle
 from logirec.training.bags import item_bags
@@ -24,11 +24,10 @@ def refit(models: Sequence[LogiRec], known: Dataset, recipe: Recipe, alike: Any,
         settled.append(settle(_in_context(model, graph, recipe.of_member(member))))
         if alike is not None:
             take_places(settled[-1], alike)
-    first, *others = settled
     if found is not None:
-        still_new = None if alike is None else lookalikes(known)
-        first.evidence = again(found, known, still_new, others, recipe.training.ranking == "filtered")
-    return first
+        still_new, opinions = None if alike is None else lookalikes(known), heard(settled, known)
+        settled[0].evidence = again(found, known, still_new, opinions, recipe.training.ranking == "filtered")
+    return settled[0]
 
 
 def _in_context(model: LogiRec, graph: ItemGraph, recipe: Recipe) -> LogiRec:

@@ -4,7 +4,7 @@ Nine tables say something of a pair of items: how likely links, views and words 
 with the other, and those of the other that it is bought with the one (regression), how well what one is bought with
 predicts the other (EASE), what items like it are bought with (row cosine), what those viewed with it are bought with,
 how many neighbours the two share, and whether the pair is linked, linked the other way, or viewed together. Of orders
-there are two, EASE and row cosine. One more is what other models think of it, where there are any. How much each
+there are two, EASE and row cosine. One more is what models think of it (`heard`), where there are any. How much each
 counts is learnt on validation (weighing.py), for single items and for sets apart.
 """
 
@@ -37,7 +37,7 @@ TILE = 1 << 24  # numbers held at once
 FADE = 0.5  # how much less an item's weakest link may count than its strongest
 STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
 BOUGHT = "bought"  # the links themselves
-OPINIONS = "opinions"  # what other models think
+OPINIONS = "opinions"  # what models think
 ORDERS = "ease of orders"  # which says what links do not, and counts otherwise
 WORDS = 0.7  # how much a word that items share counts beside an order that they share
 
@@ -71,7 +71,7 @@ def gathered(
     dataset: Dataset,
     asked: Mapping[Kind, Questions],
     alike: Any = None,
-    others: Sequence[LogiRec] = (),
+    voices: Sequence[LogiRec] = (),
     filtered: bool = True,
 ) -> Gathered:
     """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like.
@@ -79,7 +79,7 @@ def gathered(
     `filtered`: what is known is not ranked, as usual: weights are near what they usually are; for sets see `said`."""
     device = model.raw_items.device
     how = best_ease(dataset, asked, device.type)
-    sources = _sources(dataset, how, alike, others)
+    sources = _sources(dataset, how, alike, voices)
     chosen: dict[Kind, Choice] = {}
     weights: dict[Kind, np.ndarray] = {}
     made: dict[Kind, np.ndarray] = {}
@@ -94,12 +94,18 @@ def gathered(
 
 
 def again(
-    found: Gathered, dataset: Dataset, alike: Any = None, others: Sequence[LogiRec] = (), filtered: bool = True
+    found: Gathered, dataset: Dataset, alike: Any = None, voices: Sequence[LogiRec] = (), filtered: bool = True
 ) -> Evidence:
     """The same evidence from a dataset that knows more: its tables, weighed as before."""
-    sources = _sources(dataset, copy(found.how).fit(dataset), alike, others)
+    sources = _sources(dataset, copy(found.how).fit(dataset), alike, voices)
     made = {kind: amounts(sources.numbers(kind, filtered), weights) for kind, weights in found.weights.items()}
     return _together(sources.place, made).to(found.evidence.starts.device)
+
+
+def heard(models: Sequence[LogiRec], dataset: Dataset) -> Sequence[LogiRec]:
+    """Whose opinion of single items is evidence: that of the models beside the first. With orders its own too: what
+    each member of a basket calls for adds up there, and the model's query for a set is a mean of its members."""
+    return models if dataset.baskets() is not None else models[1:]
 
 
 def _together(place: Places, made: Mapping[Kind, np.ndarray]) -> Evidence:
@@ -108,8 +114,8 @@ def _together(place: Places, made: Mapping[Kind, np.ndarray]) -> Evidence:
     return place.evidence(np.stack([made.get(kind, other) for kind in KINDS]))
 
 
-def _sources(dataset: Dataset, how: ease.Ease, alike: Any, others: Sequence[LogiRec]) -> Sources:
-    tables = tables_of(dataset, how, others)
+def _sources(dataset: Dataset, how: ease.Ease, alike: Any, voices: Sequence[LogiRec]) -> Sources:
+    tables = tables_of(dataset, how, voices)
     of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
     alike = sparse.csr_array((dataset.items, dataset.items)) if alike is None else of_unseen(alike, dataset)
     if alike.nnz:
@@ -139,13 +145,13 @@ def _usual(kind: Kind, tables: Tables) -> np.ndarray | None:
 # Tables ------------------------------------------------------------------------------------------------------------
 
 
-def tables_of(dataset: Dataset, how: ease.Ease, others: Sequence[LogiRec] = ()) -> dict[Kind, Tables]:
+def tables_of(dataset: Dataset, how: ease.Ease, voices: Sequence[LogiRec] = ()) -> dict[Kind, Tables]:
     """With numbers around 1; `how`: EASE, fitted. Where sets run against the links, theirs are of links reversed."""
     learnt: dict[str, Any] = {
         ORDERS if dataset.baskets() is not None else "ease": how,
         "row cosine": row_cosine.RowCosine(power=4.0, fade=how.fade).fit(dataset),
     }
-    opinions = {OPINIONS: _opinions(others)} if others else {}
+    opinions = {OPINIONS: _opinions(voices)} if voices else {}
     of_kind = partial(_of_kind, dataset, how.device, how.fade)
     low = of_kind({name: one.low for name, one in learnt.items()}, reverse=False) | opinions
     if not dataset.sets_run_backwards:
