@@ -51,6 +51,9 @@ from logirec.training.trainer import train as run_training
 SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
 ASKED_EACH = 2  # times that a basket drawn from the training orders is asked about, on the mean
+MORE_OF_ORDERS = (
+    4  # times the queries to weigh evidence of orders on: few of them say anything, since most cannot be told
+)
 DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
 
 
@@ -133,7 +136,8 @@ def train(
         with progress.task("gathering evidence"):
             opinions = heard([one.kept for one in trained], learnt)
             filtered = recipe.training.ranking == "filtered"
-            gathered = gathered_evidence(model, learnt, asked, alike, opinions, filtered)
+            weighed = asked if dataset.baskets() is None else _validation(dataset, recipe, MORE_OF_ORDERS)
+            gathered = gathered_evidence(model, learnt, weighed, alike, opinions, filtered)
         model.evidence = gathered.evidence
         valid_mrr = geometric_mean(max(choice.valid_mrr, 1e-9) for choice in gathered.chosen.values())
     until = recipe.training.refit
@@ -239,9 +243,11 @@ def kinds_of(recipe: Recipe) -> list[Kind]:
     return [kind for kind in KINDS if recipe.variant in (kind, "hybrid")]
 
 
-def _validation(dataset: Dataset, recipe: Recipe) -> dict[Kind, Questions]:
-    """What there is of each kind: a kind without any is learnt all the same, and answered as the other teaches."""
-    most, seed = recipe.training.validate_queries, recipe.seed
+def _validation(dataset: Dataset, recipe: Recipe, times: int = 1) -> dict[Kind, Questions]:
+    """What there is of each kind: a kind without any is learnt all the same, and answered as the other teaches.
+
+    `times` as many as are looked at while training."""
+    most, seed = times * recipe.training.validate_queries, recipe.seed
     asked = {kind: questions(dataset, "valid", kind, most, seed) for kind in kinds_of(recipe)}
     asked = {kind: queries for kind, queries in asked.items() if len(queries.queries)}
     if not asked:

@@ -15,9 +15,9 @@ from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
 from logirec.evidence import gathering
-from logirec.evidence.gathering import best_ease, gathered, tables_of
+from logirec.evidence.gathering import best_ease, gathered, heard, tables_of
 from logirec.evidence.usual import USUAL
-from logirec.evidence.weighing import CURVES, Places
+from logirec.evidence.weighing import CURVES, Choice, Places
 from logirec.index.scorer import Scorer
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
@@ -251,3 +251,26 @@ def test_a_models_validation_figure_is_with_its_evidence(trained_folder):
     chosen = metrics["evidence"]
     assert metrics["valid_mrr"] == pytest.approx((chosen["low"]["valid_mrr"] * chosen["high"]["valid_mrr"]) ** 0.5)
     assert metrics["valid_mrr"] > (chosen["low"]["alone"] * chosen["high"]["alone"]) ** 0.5
+
+
+def test_whose_opinion_is_heard(leak_free, baskets):
+    models = [model_of(leak_free), model_of(leak_free)]
+    assert heard(models, leak_free) == models[1:]
+    assert heard(models, baskets) == models
+
+
+@pytest.mark.parametrize(("worth", "counts"), [(1.2, True), (1.001, False)])
+def test_opinions_of_orders_must_be_worth_it(baskets, monkeypatch, worth, counts):
+    """Three tables with opinions, two without; of new items none."""
+    tables = tables_in(baskets, [model_of(baskets)])["low"]
+
+    def best(weighing, known, of_new, usual):
+        found = 0.1 * (worth if len(known) == len(tables) else 1)
+        return Choice("sums", found, 0.0), np.ones((len(known), len(CURVES)))
+
+    monkeypatch.setattr(gathering.Weighing, "best", best)
+    weights = gathered(model_of(baskets), baskets, valid(baskets, 20), voices=[model_of(baskets)]).weights["low"]
+    assert weights.shape == (len(tables), len(CURVES))
+    opinions = list(tables).index(gathering.OPINIONS)
+    assert weights[opinions].any() == counts
+    assert np.delete(weights, opinions, axis=0).all()

@@ -1,13 +1,17 @@
 """Training queries from orders: what is asked and what is answered are one order's, apart."""
 
+import json
+
 import numpy as np
 import pytest
 
+from logirec import fit
 from logirec.config import PrepareConfig, recipe
 from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import Ragged
-from logirec.fit import train
+from logirec.evidence import gathering
+from logirec.fit import fitting, train
 from logirec.recommender.recommender import Recommender
 from logirec.training.orders import SIZE_SHARES, order_queries
 
@@ -74,3 +78,50 @@ def test_later_orders_may_be_larger_than_any_that_was_learnt_from(tmp_path):
     prepare(Inputs(tmp_path / "orders.csv"), tmp_path / "data", PrepareConfig(protocol="baskets"))
     few = recipe("default", changes={"model": {"dims": 8, "width": 16}, "training": {"max_steps": 10}})
     assert train(Dataset.load(tmp_path / "data"), tmp_path / "model", few)["not_validated"] == ["low"]
+
+
+def test_presets_learn_from_orders_as_orders_want_it():
+    plain = recipe("default")
+    wanted = plain.for_orders()
+    assert wanted.training.max_steps > plain.training.max_steps
+    assert wanted.training.weight_decay < plain.training.weight_decay
+    assert wanted.for_orders() == wanted
+    best = recipe("best").for_orders()
+    assert best.model.dims > wanted.model.dims
+    assert best.training.members == recipe("best").training.members
+
+
+def test_what_was_asked_for_stays_with_orders():
+    asked = recipe("best", changes={"model": {"dims": 64}, "training": {"max_steps": 2000, "weight_decay": 1.0}})
+    wanted = asked.for_orders()
+    assert wanted.model.dims == 64
+    assert wanted.training.max_steps == 2000
+    assert wanted.training.weight_decay == 1.0
+    assert wanted.model.width == recipe("best").for_orders().model.width
+    for preset in ("paper", "raw"):
+        assert recipe(preset).for_orders() == recipe(preset)
+
+
+def test_a_recipe_is_that_of_the_data(leak_free, baskets):
+    plain = recipe("default")
+    assert fitting(plain, leak_free) == plain
+    assert fitting(plain, baskets) == plain.for_orders()
+    from_links = recipe("default", changes={"training": {"orders": False}})
+    assert fitting(from_links, baskets) == from_links
+
+
+def test_evidence_of_orders_is_weighed_on_more_queries_and_hears_the_model_itself(baskets, tmp_path, monkeypatch):
+    seen = {}
+
+    def gathered(model, dataset, asked, alike, voices, filtered):
+        seen.update(queries={kind: len(some.queries) for kind, some in asked.items()}, model=model, voices=voices)
+        return gathering.gathered(model, dataset, asked, alike, voices, filtered)
+
+    monkeypatch.setattr(fit, "gathered_evidence", gathered)
+    training = {"max_steps": 2, "validate_every": 1, "validate_queries": 10}
+    few = recipe("default", changes={"model": {"dims": 4, "width": 8}, "training": training})
+    train(baskets, tmp_path / "model", few)
+    assert seen["queries"] == {"low": 40, "high": 40}
+    assert [one is seen["model"] for one in seen["voices"]] == [True]
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert config["training"]["weight_decay"] == fitting(few, baskets).training.weight_decay < 1

@@ -85,12 +85,28 @@ def gathered(
     made: dict[Kind, np.ndarray] = {}
     for kind in KINDS:
         if kind in asked and len(asked[kind].queries):
-            numbers, count = sources.numbers(kind, filtered), len(sources.tables[kind])
-            expected = _usual(kind, sources.tables[kind]) if filtered else None
+            numbers, tables = sources.numbers(kind, filtered), sources.tables[kind]
+            expected = _usual(kind, tables) if filtered else None
             weighing = Weighing(model, asked[kind], sources.place, sources.new)
-            chosen[kind], weights[kind] = weighing.best(numbers[:count], numbers[count:], expected)
+            chosen[kind], weights[kind] = _weighed(weighing, numbers, list(tables), expected)
             made[kind] = amounts(numbers, weights[kind])
     return Gathered(_together(sources.place, made).to(device), chosen, weights, how)
+
+
+def _weighed(
+    weighing: Weighing, numbers: list[np.ndarray], names: list[str], usual: np.ndarray | None
+) -> tuple[Choice, np.ndarray]:
+    """`numbers` of tables with these names, then of new items. Opinions, of which it is not known what they usually
+    count, must be worth it."""
+    known, of_new = numbers[: len(names)], numbers[len(names) :]
+    best = weighing.best(known, of_new, usual)
+    if usual is not None or OPINIONS not in names:
+        return best
+    place = names.index(OPINIONS)
+    choice, weights = weighing.best(known[:place] + known[place + 1 :], of_new, usual)
+    if best[0].valid_mrr > WORTH_IT * choice.valid_mrr:
+        return best
+    return choice, np.insert(weights, min(place, len(weights)), 0.0, axis=0)
 
 
 def again(
