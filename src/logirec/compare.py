@@ -27,7 +27,7 @@ from logirec.evaluation.asymmetry import asymmetry
 from logirec.evaluation.evaluate import Questions, link_popularity, mean_mrr, questions, report, standings
 from logirec.evaluation.metrics import intervals, per_query
 from logirec.evaluation.ranks import Scores
-from logirec.fit import RunOptions, choose_device, fitting, train
+from logirec.fit import RunOptions, choose_device, suited, train
 from logirec.folders import MANIFEST, sha256
 from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
@@ -127,7 +127,7 @@ class Match:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def _recipe(self, name: str) -> Recipe:
-        made = fitting(LOGIREC[name][1](self.options.seed), self.dataset)
+        made = suited(LOGIREC[name][1](self.options.seed), self.dataset)
         told = {"training": made.training.model_copy(update={"refit": "valid"})}
         return made.model_copy(update=told) if self.options.refit else made
 

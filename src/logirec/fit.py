@@ -51,9 +51,8 @@ from logirec.training.trainer import train as run_training
 SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
 ASKED_EACH = 2  # times that a basket drawn from the training orders is asked about, on the mean
-MORE_OF_ORDERS = (
-    4  # times the queries to weigh evidence of orders on: few of them say anything, since most cannot be told
-)
+# Times the queries that evidence of orders is weighed on: most of them cannot be told, so that a few choose by chance.
+MORE_OF_ORDERS = 4
 DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
 
 
@@ -88,7 +87,7 @@ def train(
     out = out.resolve()
     check_free(out, artifact.KIND, options.force or options.resume)
     device = choose_device(options.device)
-    recipe = fitting(recipe, dataset)
+    recipe = suited(recipe, dataset)
     learnt = dataset.blind()
     first = new_stepper(learnt, recipe, device)
     asked = _validation(dataset, recipe)
@@ -197,7 +196,7 @@ def train(
     return metrics
 
 
-def fitting(recipe: Recipe, dataset: Dataset) -> Recipe:
+def suited(recipe: Recipe, dataset: Dataset) -> Recipe:
     """The recipe as it is for such data."""
     return recipe.for_orders() if recipe.training.orders and dataset.baskets() is not None else recipe
 

@@ -11,7 +11,7 @@ from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import Ragged
 from logirec.evidence import gathering
-from logirec.fit import fitting, train
+from logirec.fit import suited, train
 from logirec.recommender.recommender import Recommender
 from logirec.training.orders import SIZE_SHARES, order_queries
 
@@ -104,10 +104,10 @@ def test_what_was_asked_for_stays_with_orders():
 
 def test_a_recipe_is_that_of_the_data(leak_free, baskets):
     plain = recipe("default")
-    assert fitting(plain, leak_free) == plain
-    assert fitting(plain, baskets) == plain.for_orders()
+    assert suited(plain, leak_free) == plain
+    assert suited(plain, baskets) == plain.for_orders()
     from_links = recipe("default", changes={"training": {"orders": False}})
-    assert fitting(from_links, baskets) == from_links
+    assert suited(from_links, baskets) == from_links
 
 
 def test_evidence_of_orders_is_weighed_on_more_queries_and_hears_the_model_itself(baskets, tmp_path, monkeypatch):
@@ -124,4 +124,4 @@ def test_evidence_of_orders_is_weighed_on_more_queries_and_hears_the_model_itsel
     assert seen["queries"] == {"low": 40, "high": 40}
     assert [one is seen["model"] for one in seen["voices"]] == [True]
     config = json.loads((tmp_path / "model" / "config.json").read_text())
-    assert config["training"]["weight_decay"] == fitting(few, baskets).training.weight_decay < 1
+    assert config["training"]["weight_decay"] == suited(few, baskets).training.weight_decay < 1
