@@ -25,7 +25,7 @@ from logirec.model.logirec import LogiRec
 
 TILE = 1 << 24  # numbers held at once
 # So many answers' worth that what is said of new items counts little: most queries may ask for the same few of them.
-FIRM_OF_NEW = 8.0
+FIRM_OF_NEW = 32.0
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
 # How many times better than with evidence the model must rank alone: its steps were chosen by these very queries.
 FLATTERED = 1.05
