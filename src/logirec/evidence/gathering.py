@@ -74,7 +74,8 @@ def gathered(
     voices: Sequence[LogiRec] = (),
     filtered: bool = True,
 ) -> Gathered:
-    """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like.
+    """For a model that has no evidence yet; `asked` are validation's queries. `alike`: what new items are like;
+    `voices`: models whose opinions are evidence (`heard`).
 
     `filtered`: what is known is not ranked, as usual: weights are near what they usually are; for sets see `said`."""
     device = model.raw_items.device
