@@ -238,7 +238,9 @@ _PRESETS: dict[str, dict[str, dict[str, object]]] = {
 }
 # What is different where there are orders.
 _ORDERS: dict[str, dict[str, dict[str, object]]] = {
-    "default": {"training": {"candidates": 8_192, "max_steps": 4_000, "patience": 2_000, "weight_decay": 0.1}},
+    "default": {
+        "training": {"batch": 256, "candidates": 8_192, "max_steps": 4_000, "patience": 2_000, "weight_decay": 0.1}
+    },
     "best": {
         "model": {"dims": 128, "width": 512},
         "training": {"batch": 512, "max_steps": 4_000, "patience": 2_000, "weight_decay": 0.03},

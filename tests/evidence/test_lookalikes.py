@@ -24,12 +24,17 @@ def linked(pairs):
     return Links(ends[:, 0], ends[:, 1], np.ones(len(ends), dtype=np.float32))
 
 
-def described(titles, brands=None, categories=None, views=()):
-    """Items 0 to 3 are bought together; whatever follows is new."""
+def described(titles, brands=None, categories=None, views=(), histories=None):
+    """Items 0 to 3 are bought together; whatever follows is new. `histories`: (customer, item)."""
     count, bought = len(titles), linked([(0, 1), (1, 2), (2, 3)])
     graph = ItemGraph(count, {Relation.CO_PURCHASE: bought, Relation.CO_VIEW: linked(views)})
     texts = {"title": titles, "brand": brands or [None] * count, "category": categories or [None] * count}
-    return SimpleNamespace(items=count, descriptions=texts, graph=lambda: graph, baskets=lambda: None)
+    users = None
+    if histories is not None:
+        users = dict(zip(("user", "item"), np.array(histories, dtype=np.int32).reshape(-1, 2).T, strict=True))
+    return SimpleNamespace(
+        items=count, descriptions=texts, graph=lambda: graph, baskets=lambda: None, interactions=lambda: users
+    )
 
 
 def test_a_new_item_is_most_of_all_what_has_its_rare_words():
@@ -50,6 +55,20 @@ def test_brands_and_categories_are_no_words_of_titles():
     found = lookalikes(described(["tea", "a", "b", "c", "new"], categories=paths)).toarray()[4]
     assert found.argsort()[::-1][:2].tolist() in ([0, 2], [2, 0], [0, 1])
     assert found[3] == 0
+
+
+def test_what_the_same_customers_chose_is_alike_whatever_it_is_called():
+    titles = ["red tea", "green tea", "red pen", "steel pen", "new", "red thing", "unheard of"]
+    chosen = [(0, 3), (1, 3), (2, 2), (0, 4), (1, 4), (1, 4), (3, 6), (0, 5)]
+    found = lookalikes(described(titles, histories=chosen)).toarray()
+    assert found[4].nonzero()[0].tolist() == [3]
+    assert (found[5] > 0).tolist() == [True, False, True, True, False, False, False]  # by "red", and by a customer
+    assert not found[6].any()  # nobody else chose what its customer chose
+    once = lookalikes(described(titles, histories=list(dict.fromkeys(chosen)))).toarray()
+    assert np.array_equal(found, once)  # however often
+    without = lookalikes(described(titles)).toarray()
+    assert np.array_equal(without, lookalikes(described(titles, histories=[])).toarray())
+    assert not without[4].any()
 
 
 def test_of_what_is_viewed_and_never_bought_its_views_speak():

@@ -182,3 +182,27 @@ def test_a_search_that_goes_astray_says_nothing():
 
 def test_curves_have_a_number_for_what_speaks_against_a_pair():
     assert all(np.isfinite(curve(np.array([-3.0, 0.0, 2.0]))).all() for curve in CURVES)
+
+
+def test_evidence_counts_as_many_times_what_is_likeliest_as_ranks_best(leak_free, monkeypatch):
+    asked, tables = valid(leak_free, 60)["low"], list(tables_in(leak_free)["low"].values())[:2]
+    place = Places(tables)
+    numbers, model = [place.values(table) for table in tables], model_of(leak_free)
+    tried = []
+
+    def judged(self, tables, weights, entries, halves):
+        tried.append(weights[0])
+        return len(tried) if len(tried) <= 3 else 0.0  # the third is the best
+
+    monkeypatch.setattr(Weighing, "_judged", judged)
+    choice, found = Weighing(model, asked, place, times=(1.0, 2.0, 4.0)).best(numbers, [])
+    assert choice.form == "sums and logarithms, 4 times"
+    assert len(tried) == 3 + 3 + 1 + 1  # with hardly the model, evidence is all there is
+    np.testing.assert_allclose(tried[2], 4 * tried[0])
+    tried.clear()
+    Weighing(model, asked, place).best(numbers, [])
+    assert len(tried) == len(FORMS)  # links: each once
+    monkeypatch.undo()
+    entries = Weighing(model, asked, place).entries(numbers)
+    form = FORMS["sums and logarithms"]
+    np.testing.assert_allclose(found, 4 * weighing._weights(form, Belief.small(6), entries), rtol=1e-6)

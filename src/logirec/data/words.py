@@ -1,4 +1,7 @@
-"""Descriptions as bags of words: of the title, the brand and the category. Rare words count more than common ones."""
+"""Descriptions as bags of words: of the title, the brand and the category. Rare words count more than common ones.
+
+A customer can be a word of all that is in their history: what the same few people chose is alike.
+"""
 
 import re
 from collections.abc import Iterable
@@ -10,22 +13,38 @@ from scipy import sparse
 from logirec.data.dataset import Dataset
 
 
-def bags(dataset: Dataset) -> Any:
+def bags(dataset: Dataset, customers: bool = False) -> Any:
     """(N, words) sparse, rows of length 1: the product of two is how alike the items are described."""
-    columns: dict[str, int] = {}
-    starts, words = [0], []
-    for texts in zip(*(dataset.descriptions[name] for name in ("title", "brand", "category")), strict=True):
-        words += [columns.setdefault(word, len(columns)) for word in _words(texts)]
-        starts.append(len(words))
-    found = sparse.csr_array(
-        (np.ones(len(words), np.float32), np.array(words, dtype=np.int64), np.array(starts)),
-        (dataset.items, max(1, len(columns))),
-    )
+    found = _named(dataset)
+    if customers and (histories := dataset.interactions()) is not None:
+        found = sparse.hstack([found, _chosen(histories, dataset.items)], format="csr")
     counts = np.bincount(found.indices, minlength=found.shape[1])
     rarity = np.log(dataset.items / np.maximum(counts, 1))
     found = found @ sparse.diags_array(rarity.astype(np.float32))
     lengths = np.sqrt(found.power(2).sum(axis=1))
     return (sparse.diags_array(1 / np.maximum(lengths, 1e-30)) @ found).astype(np.float32).tocsr()
+
+
+def _named(dataset: Dataset) -> Any:
+    """(N, words) sparse: 1 where a word describes an item."""
+    columns: dict[str, int] = {}
+    starts, words = [0], []
+    for texts in zip(*(dataset.descriptions[name] for name in ("title", "brand", "category")), strict=True):
+        words += [columns.setdefault(word, len(columns)) for word in _words(texts)]
+        starts.append(len(words))
+    return sparse.csr_array(
+        (np.ones(len(words), np.float32), np.array(words, dtype=np.int64), np.array(starts)),
+        (dataset.items, max(1, len(columns))),
+    )
+
+
+def _chosen(histories: dict[str, np.ndarray], items: int) -> Any:
+    """(N, customers) sparse: 1 where an item is in a customer's history, however often."""
+    shape = (items, int(histories["user"].max(initial=-1)) + 1)
+    ones = np.ones(len(histories["user"]), dtype=np.float32)
+    found = sparse.csr_array((ones, (histories["item"], histories["user"])), shape)  # what occurs twice is added up
+    found.data[:] = 1
+    return found
 
 
 def _words(texts: tuple[str | None, str | None, str | None]) -> Iterable[str]:

@@ -26,7 +26,7 @@ from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.evidence.lookalikes import of_unseen, spread_to
 from logirec.evidence.regression import both_ways
 from logirec.evidence.usual import USUAL
-from logirec.evidence.weighing import WORTH_IT, Choice, Places, Weighing, amounts
+from logirec.evidence.weighing import TIMES_OF_ORDERS, WORTH_IT, Choice, Places, Weighing, amounts
 from logirec.index.scorer import Scorer
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
@@ -81,6 +81,7 @@ def gathered(
     device = model.raw_items.device
     how = best_ease(dataset, asked, device.type)
     sources = _sources(dataset, how, alike, voices)
+    times = (1.0,) if dataset.baskets() is None else TIMES_OF_ORDERS
     chosen: dict[Kind, Choice] = {}
     weights: dict[Kind, np.ndarray] = {}
     made: dict[Kind, np.ndarray] = {}
@@ -88,7 +89,7 @@ def gathered(
         if kind in asked and len(asked[kind].queries):
             numbers, tables = sources.numbers(kind, filtered), sources.tables[kind]
             expected = _usual(kind, tables) if filtered else None
-            weighing = Weighing(model, asked[kind], sources.place, sources.new)
+            weighing = Weighing(model, asked[kind], sources.place, sources.new, times)
             chosen[kind], weights[kind] = _weighed(weighing, numbers, list(tables), expected)
             made[kind] = amounts(numbers, weights[kind])
     return Gathered(_together(sources.place, made).to(device), chosen, weights, how)

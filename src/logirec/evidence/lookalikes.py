@@ -1,6 +1,6 @@
 """New items: what was never bought is taken for the mean of the items that are described like it.
 
-How alike two descriptions are is the cosine of their bags of words.
+How alike two items are is the cosine of their bags of words, of which each customer who chose them is one.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ TILE = 1 << 24  # numbers held at once
 
 def lookalikes(dataset: Dataset) -> Any:
     """(N, N) sparse: for each new item, how much of each other one it is. No row for what has been bought."""
-    described, new = bags(dataset), ~_bought(dataset)
+    described, new = bags(dataset, customers=True), ~_bought(dataset)
     known = described.copy()
     known.data = known.data * np.repeat(~new, np.diff(known.indptr))
     known, rows, parts = known.T.tocsr(), np.flatnonzero(new), []

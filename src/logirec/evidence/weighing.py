@@ -5,7 +5,7 @@
 How the weights are found is in fitting.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import product
 from operator import add
@@ -29,6 +29,9 @@ FIRM_OF_NEW = 32.0
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
 # How many times better than with evidence the model must rank alone: its steps were chosen by these very queries.
 FLATTERED = 1.05
+# How many times what is likeliest evidence of orders may count. Most items of a basket cannot be told from the others,
+# and likelihood is about those: it has evidence count less than the ranking of what can be told would have it.
+TIMES_OF_ORDERS = (1.0, 2.0, 4.0, 8.0)
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
@@ -47,6 +50,7 @@ class Form(NamedTuple):
 
     curves: int = 1  # the first so many
     model: bool = True  # it counts as much as it should, else next to nothing
+    times: float = 1.0  # how many times what is likeliest evidence counts beside it
 
 
 # What all of a set supports has the largest sum of logarithms; what any member of a large basket calls for has the
@@ -57,6 +61,9 @@ FORMS = {
     "sums and logarithms, hardly the model": Form(len(CURVES), model=False),
     "sums, hardly the model": Form(model=False),
 }
+
+
+NO_WEIGHTS = np.zeros((0, len(CURVES)))
 
 
 class Choice(NamedTuple):
@@ -127,9 +134,17 @@ def _filled(table: Any) -> Any:
 class Weighing:
     """Of tables, for one kind of query."""
 
-    def __init__(self, model: LogiRec, asked: Questions, place: Places, new: np.ndarray | None = None) -> None:
-        """`new` (N,): items of which nothing is known but what they are like."""
-        self.model, self.asked, self.place = model, asked, place
+    def __init__(
+        self,
+        model: LogiRec,
+        asked: Questions,
+        place: Places,
+        new: np.ndarray | None = None,
+        times: Sequence[float] = (1.0,),
+    ) -> None:
+        """`new` (N,): items of which nothing is known but what they are like. `times`: those that forms are tried
+        with."""
+        self.model, self.asked, self.place, self.times = model, asked, place, times
         self.new = np.zeros(place.items, dtype=bool) if new is None else new
 
     def best(
@@ -140,51 +155,64 @@ class Weighing:
 
         `of_new`: what tables say of new items, tried beside the rest. `usual`: weights (tables, curves)."""
         alone = self._mrr(None, self.asked)
-        choice, chosen = Choice("none", alone, alone), partial(np.zeros, (0, len(CURVES)))
+        choice, chosen = Choice("none", alone, alone), None
         count = len(self.asked.queries)
         if count < 2:
-            return choice, chosen()
+            return choice, NO_WEIGHTS
         halves, entries = [np.arange(first, count, 2) for first in (0, 1)], self.entries(tables)
         to_beat = alone / FLATTERED
         for name, form in FORMS.items():
             belief = self._belief(form, usual, len(tables), 0)
-            found = self._judged(form, tables, belief, entries, halves)
-            if found > to_beat:
-                to_beat = WORTH_IT * found
-                choice = Choice(name, found, alone)
-                chosen = partial(_weights, form, belief, entries)
-        with_new = self._with_new(choice, tables, of_new, usual) if of_new else None
-        return with_new or (choice, chosen())
+            found = [_weights(form, belief, entries.of(half)) for half in halves]
+            for times in self.times if form.model else (1.0,):
+                mrr = self._judged(tables, [times * weights for weights in found], entries, halves)
+                if mrr > to_beat:
+                    to_beat = WORTH_IT * mrr
+                    choice = Choice(name if times == 1 else f"{name}, {times:g} times", mrr, alone)
+                    chosen = form._replace(times=times)
+        if of_new and (with_new := self._with_new(choice, chosen, tables, of_new, usual)):
+            return with_new
+        if chosen is None:
+            return choice, NO_WEIGHTS
+        return choice, _weights(chosen, self._belief(chosen, usual, len(tables), 0), entries)
 
     def _with_new(
-        self, choice: Choice, tables: list[np.ndarray], of_new: list[np.ndarray], usual: np.ndarray | None
+        self,
+        choice: Choice,
+        chosen: Form | None,
+        tables: list[np.ndarray],
+        of_new: list[np.ndarray],
+        usual: np.ndarray | None,
     ) -> tuple[Choice, np.ndarray] | None:
         """The same with what is said of new items; nothing where that ranks no better. Most queries may ask for one of
         them: they count alike, and what is asked for most in one half is not in the other."""
         halves = _apart(self.asked.queries.answers)
         if not all(map(len, halves)):
             return None
-        name = choice.form if choice.form in FORMS else next(iter(FORMS))
-        form, every = FORMS[name], tables + of_new
+        every = tables + of_new
         entries = self.entries(every, alike=self.new)
-        if choice.form in FORMS:
-            known = entries.with_columns(list(range(len(tables) * len(CURVES))))
-            before = self._judged(form, tables, self._belief(form, usual, len(tables), 0), known, halves)
-        else:
+        if chosen is None:
+            name, form = next(iter(FORMS.items()))
             before = self._mrr(None, self.asked, entries.counts)
+        else:
+            name, form = choice.form, chosen
+            known = entries.with_columns(list(range(len(tables) * len(CURVES))))
+            belief = self._belief(form, usual, len(tables), 0)
+            before = self._judged(tables, [_weights(form, belief, known.of(half)) for half in halves], known, halves)
         belief = self._belief(form, usual, len(tables), len(of_new))
-        found = self._judged(form, every, belief, entries, halves)
+        found = self._judged(every, [_weights(form, belief, entries.of(half)) for half in halves], entries, halves)
         if found <= WORTH_IT * before:
             return None
         return Choice(f"{name}, new items too", found, choice.alone), _weights(form, belief, entries)
 
     def _judged(
-        self, form: Form, tables: list[np.ndarray], belief: Belief, entries: Entries, halves: list[np.ndarray]
+        self, tables: list[np.ndarray], weights: list[np.ndarray], entries: Entries, halves: list[np.ndarray]
     ) -> float:
-        """MRR of each half, with weights from the other half."""
-        made = [amounts(tables, _weights(form, belief, entries.of(half))) for half in halves]
-        pairs = zip(made[::-1], halves, strict=True)
-        found = [self._mrr(theirs, _take(self.asked, half), entries.counts[half]) for theirs, half in pairs]
+        """MRR of each half, with the weights of the other half."""
+        pairs = zip(weights[::-1], halves, strict=True)
+        found = [
+            self._mrr(amounts(tables, theirs), _take(self.asked, half), entries.counts[half]) for theirs, half in pairs
+        ]
         return float(np.mean(found))
 
     def _belief(self, form: Form, usual: np.ndarray | None, tables: int, new: int) -> Belief:
@@ -243,7 +271,7 @@ def _weights(form: Form, belief: Belief, entries: Entries) -> np.ndarray:
     used = [place for place in range(entries.features.shape[1]) if place % len(CURVES) < form.curves]
     weights, scale = fitted(entries.with_columns(used), form.model, belief)
     found = np.zeros((entries.features.shape[1] // len(CURVES), len(CURVES)))
-    found[:, : form.curves] = (weights / scale).reshape(-1, form.curves)
+    found[:, : form.curves] = (form.times * weights / scale).reshape(-1, form.curves)
     return found
 
 
