@@ -127,8 +127,7 @@ def page(record: dict[str, Any]) -> str:
         "seed 0, test. Of every later basket of up to six items each item is hidden in turn and looked for among all: "
         "what the protocol gives on the mean over all seeds (the leaderboard hides one item, drawn by seed 0). Models "
         "are fitted and tuned as on the leaderboard. Below ours the difference from the best of the others, and its 95 "
-        "% interval, baskets drawn whole. `logirec-best` is of the version before presets learnt from orders longer "
-        "([experiments.md](experiments.md)).",
+        "% interval, baskets drawn whole.",
         "",
     ]
     for name, sizes in record.items():

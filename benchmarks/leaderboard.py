@@ -38,10 +38,6 @@ UNTOUCHED = (
     "Links that orders gave. Its validation had a say in one choice, that evidence reads how strong links are; nothing "
     "else was chosen by this dataset (by baskets of the shop, some was)."
 )
-OLDER_BEST = (
-    "`logirec-best` is of the version before presets learnt from orders longer ([experiments.md](experiments.md)); "
-    "`logirec-default` is of this one, on two CPU cores."
-)
 SOURCES = {
     "released": Source(
         "Gift Cards, as the paper's authors released it",
@@ -60,9 +56,9 @@ SOURCES = {
     "office": Source("Office Products (Amazon 2014)", "amazon2014_rechorus_office"),
     "grocery": Source("Grocery (Amazon 2014)", "amazon2014_rechorus_grocery"),
     "video-games": Source("Video Games (Amazon 2014)", "amazon2014_rechorus_video_games"),
-    "instacart": Source("Instacart baskets", "instacart_train_orders", protocol="baskets", says=OLDER_BEST),
-    "online-retail": Source("Online Retail (UCI) baskets", "uci_online_retail", protocol="baskets", says=OLDER_BEST),
-    "groceries": Source("Groceries baskets", "groceries_arules", protocol="baskets", says=OLDER_BEST),
+    "instacart": Source("Instacart baskets", "instacart_train_orders", protocol="baskets"),
+    "online-retail": Source("Online Retail (UCI) baskets", "uci_online_retail", protocol="baskets"),
+    "groceries": Source("Groceries baskets", "groceries_arules", protocol="baskets"),
     "instacart-links": Source("Instacart, links of orders", "instacart_train_orders", says=UNTOUCHED),
     "online-retail-links": Source("Online Retail (UCI), links of orders", "uci_online_retail", says=UNTOUCHED),
     "groceries-links": Source("Groceries, links of orders", "groceries_arules", says=UNTOUCHED),
