@@ -26,7 +26,7 @@ WARM = RECORD.with_name("leaderboard.json")
 # name there -> title, folder, seeds, what is known of an item without links
 SHOPS = {
     "office": ("Office", "amazon2014_rechorus_office", range(6), "titles, brands, categories, customers"),
-    "grocery": ("Grocery", "amazon2014_rechorus_grocery", range(1), "coarse categories, customers"),
+    "grocery": ("Grocery", "amazon2014_rechorus_grocery", range(2), "coarse categories, customers"),
     "video-games": ("Video Games", "amazon2014_rechorus_video_games", range(1), "coarse categories, customers"),
     "online-retail-links": ("Online Retail, links of orders", "uci_online_retail", range(3), "titles"),
 }
