@@ -15,6 +15,7 @@ from torch.nn.functional import embedding_bag
 
 from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
+from logirec.data.histories import histories
 from logirec.data.query_sets import Ragged
 from logirec.errors import InputError
 from logirec.relation import Relation
@@ -63,13 +64,7 @@ def interactions_of(dataset: Dataset) -> dict[str, np.ndarray]:
 
 def user_items(dataset: Dataset) -> Any:
     """(users, N) sparse: 1 where a user had to do with an item."""
-    found = interactions_of(dataset)
-    users = int(found["user"].max()) + 1
-    ones = np.ones(len(found["user"]), dtype=np.float32)
-    table = sparse.csr_array((ones, (found["user"], found["item"])), shape=(users, dataset.items))
-    table.sum_duplicates()
-    table.data[:] = 1
-    return table
+    return histories(interactions_of(dataset), dataset.items)
 
 
 def members_last(scores: Callable[[Ragged], Tensor]) -> Callable[[Ragged], Tensor]:

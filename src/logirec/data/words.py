@@ -11,13 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from logirec.data.dataset import Dataset
+from logirec.data.histories import histories
 
 
 def bags(dataset: Dataset, customers: bool = False) -> Any:
     """(N, words) sparse, rows of length 1: the product of two is how alike the items are described."""
     found = _named(dataset)
-    if customers and (histories := dataset.interactions()) is not None:
-        found = sparse.hstack([found, _chosen(histories, dataset.items)], format="csr")
+    if customers and (interactions := dataset.interactions()) is not None:
+        found = sparse.hstack([found, histories(interactions, dataset.items).T], format="csr")
     counts = np.bincount(found.indices, minlength=found.shape[1])
     rarity = np.log(dataset.items / np.maximum(counts, 1))
     found = found @ sparse.diags_array(rarity.astype(np.float32))
@@ -36,15 +37,6 @@ def _named(dataset: Dataset) -> Any:
         (np.ones(len(words), np.float32), np.array(words, dtype=np.int64), np.array(starts)),
         (dataset.items, max(1, len(columns))),
     )
-
-
-def _chosen(histories: dict[str, np.ndarray], items: int) -> Any:
-    """(N, customers) sparse: 1 where an item is in a customer's history, however often."""
-    shape = (items, int(histories["user"].max(initial=-1)) + 1)
-    ones = np.ones(len(histories["user"]), dtype=np.float32)
-    found = sparse.csr_array((ones, (histories["item"], histories["user"])), shape)  # what occurs twice is added up
-    found.data[:] = 1
-    return found
 
 
 def _words(texts: tuple[str | None, str | None, str | None]) -> Iterable[str]:

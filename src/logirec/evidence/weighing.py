@@ -163,7 +163,7 @@ class Weighing:
         to_beat = alone / FLATTERED
         for name, form in FORMS.items():
             belief = self._belief(form, usual, len(tables), 0)
-            found = [_weights(form, belief, entries.of(half)) for half in halves]
+            found = _of_each(halves, form, belief, entries)
             for times in self.times if form.model else (1.0,):
                 mrr = self._judged(tables, [times * weights for weights in found], entries, halves)
                 if mrr > to_beat:
@@ -198,9 +198,9 @@ class Weighing:
             name, form = choice.form, chosen
             known = entries.with_columns(list(range(len(tables) * len(CURVES))))
             belief = self._belief(form, usual, len(tables), 0)
-            before = self._judged(tables, [_weights(form, belief, known.of(half)) for half in halves], known, halves)
+            before = self._judged(tables, _of_each(halves, form, belief, known), known, halves)
         belief = self._belief(form, usual, len(tables), len(of_new))
-        found = self._judged(every, [_weights(form, belief, entries.of(half)) for half in halves], entries, halves)
+        found = self._judged(every, _of_each(halves, form, belief, entries), entries, halves)
         if found <= WORTH_IT * before:
             return None
         return Choice(f"{name}, new items too", found, choice.alone), _weights(form, belief, entries)
@@ -273,6 +273,10 @@ def _weights(form: Form, belief: Belief, entries: Entries) -> np.ndarray:
     found = np.zeros((entries.features.shape[1] // len(CURVES), len(CURVES)))
     found[:, : form.curves] = (form.times * weights / scale).reshape(-1, form.curves)
     return found
+
+
+def _of_each(halves: list[np.ndarray], form: Form, belief: Belief, entries: Entries) -> list[np.ndarray]:
+    return [_weights(form, belief, entries.of(half)) for half in halves]
 
 
 def amounts(tables: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
