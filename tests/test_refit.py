@@ -65,6 +65,7 @@ def test_until_a_stage_its_orders_are_training_orders(baskets):
     first = asked[0]
     assert set(told.list(len(before)).tolist()) == {*first.members.list(0).tolist(), *first.answers.list(0).tolist()}
     assert pairs(baskets.until("valid").graph().links) == pairs(baskets.graph().links)  # made from training orders
+    assert np.array_equal(baskets.until("valid").lines().values, before.values)  # those of later ones are not known
 
 
 @pytest.mark.parametrize("name", ["leak_free", "baskets", "cold_items"])

@@ -14,7 +14,7 @@ from logirec.baselines.lookup import Lookup
 from logirec.baselines.popularity import Popularity
 from logirec.baselines.registry import BASELINES, MOST_TRIED
 from logirec.baselines.row_cosine import RowCosine
-from logirec.baselines.rows import co_purchases
+from logirec.baselines.rows import co_purchases, near
 from logirec.baselines.rules import Rules
 from logirec.baselines.sum_of_neighbours import SumOfNeighbours
 from logirec.data.graph import Links
@@ -137,6 +137,17 @@ def test_ease_takes_a_word_for_an_order_of_the_items_that_it_describes(monkeypat
     inverse = np.linalg.inv(stacked.T @ stacked + np.eye(ITEMS))
     expected = basket_rows() @ (np.eye(ITEMS) - inverse / np.diag(inverse))
     np.testing.assert_allclose(scores(Ease(1.0, words=0.7), world), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_ease_takes_items_that_stand_near_each_other_for_an_order_of_their_own():
+    world = order_world()
+    orders = rows_of(world)
+    stacked = np.vstack([orders / np.sqrt(orders.sum(1, keepdims=True)), 0.5 * near(world.lines(), ITEMS).toarray()])
+    inverse = np.linalg.inv(stacked.T @ stacked + np.eye(ITEMS))
+    expected = basket_rows() @ (np.eye(ITEMS) - inverse / np.diag(inverse))
+    np.testing.assert_allclose(scores(Ease(1.0, near=0.5), world), expected, rtol=1e-4, atol=1e-5)
+    world.lines = lambda: None  # the order of lines is not known
+    np.testing.assert_array_equal(scores(Ease(1.0, near=0.5), world), scores(Ease(1.0), world))
 
 
 def test_ease_of_a_large_catalogue_keeps_the_items_that_occur_most(monkeypatch):

@@ -33,6 +33,9 @@ class World:
     def baskets(self) -> Ragged | None:
         return None if self._orders is None else ragged_of(self._orders)
 
+    def lines(self) -> Ragged | None:
+        return self.baskets()
+
     def interactions(self):
         return self._interactions
 

@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from logirec.config import OrderRules, PrepareConfig
 from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
+from logirec.data.query_sets import KINDS
 from logirec.errors import InputError
 from logirec.relation import Relation
 from tests.data import oracle
@@ -74,6 +76,44 @@ def test_bad_numbers_and_times_are_rejected(tmp_path):
         made(tmp_path, text)
     _, report = made(tmp_path, text, max_bad=0.2)
     assert report["lines"]["rejected"] == {"bad quantity": 1, "bad time": 1}
+
+
+def lines_of(dataset):
+    ids, lines = dataset.vocabulary.item_ids, dataset.lines()
+    return None if lines is None else ["".join(ids[row] for row in lines.list(n)) for n in range(len(lines))]
+
+
+MANY = [list("dabc"), list("cab"), list("bd"), list("adb")] * 5  # so that each item is in some training order
+
+
+def test_training_orders_keep_the_order_of_their_lines(tmp_path):
+    text = "order_id,item_id\n" + "".join(
+        f"{n},{item}\n" for n, order in enumerate(MANY) for item in [*order, order[0]]
+    )
+    dataset, _ = made(tmp_path, text, protocol="baskets")
+    assert set(lines_of(dataset)) == {"dabc", "cab", "bd", "adb"}  # what is named again stands where it was first
+    for kind in KINDS:
+        members = dataset.queries("test", kind).members
+        assert all((np.diff(members.list(n)) > 0).all() for n in range(len(members)))  # sets, which tell no order
+    baskets = "".join(",".join(order) + "\n" for order in MANY)
+    dataset, _ = made(tmp_path, baskets, protocol="baskets")
+    assert set(lines_of(dataset)) == {"dabc", "cab", "bd", "adb"}
+
+
+def test_a_place_is_taken_from_the_line_where_it_says_one(tmp_path):
+    lines = [(n, item, place) for n, order in enumerate(MANY) for place, item in enumerate(order, 9)]
+    text = "".join(f"{n},{item},{place}\n" for n, item, place in sorted(lines, key=lambda line: line[::-1]))
+    dataset, _ = made(tmp_path, "order_id,item_id,add_to_cart_order\n" + text, protocol="baskets")
+    assert set(lines_of(dataset)) == {"dabc", "cab", "bd", "adb"}
+    _, report = made(tmp_path, "order_id,item_id,place\n" + text + "1,a,first\n", protocol="baskets", max_bad=0.1)
+    assert report["lines"]["rejected"] == {"bad place": 1}
+
+
+def test_lines_that_are_sorted_by_item_tell_no_order(tmp_path):
+    text = "order_id,item_id\n" + "".join(f"{n},{item}\n" for n, order in enumerate(MANY) for item in sorted(order))
+    dataset, _ = made(tmp_path, text, protocol="baskets")
+    assert lines_of(dataset) is None
+    assert len(dataset.baskets()) == 14
 
 
 @pytest.mark.parametrize(

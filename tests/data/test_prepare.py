@@ -47,7 +47,10 @@ def test_the_order_of_the_lines_does_not_matter(shop, tmp_path, protocol):
     source = shop.orders if protocol == "baskets" else shop.products
     first, *rest = source.read_text().splitlines()
     backwards = tmp_path / source.name
-    turned = [first, *reversed(rest)] if protocol == "baskets" else [*reversed(rest), first]
+    if protocol == "baskets":  # an order's own lines keep their order, which says what was chosen after what
+        turned = [first, *sorted(rest, key=lambda line: -int(line.split(",")[0]))]
+    else:
+        turned = [*reversed(rest), first]
     backwards.write_text("\n".join(turned))
     made = []
     for name, path in (("one", source), ("two", backwards)):

@@ -166,17 +166,25 @@ def test_a_set_is_answered_by_what_goes_with_all_of_it(leak_free):
 def test_orders_are_trusted_as_far_as_validation_says(baskets, monkeypatch):
     asked, tried = valid(baskets), {}
     for strength in (0.3, 300.0):
-        fitted = Ease(strength, words=gathering.WORDS).fit(baskets)
+        fitted = Ease(strength, words=gathering.WORDS, near=gathering.NEAR).fit(baskets)
         tried[strength] = np.prod([mean_mrr(fitted.scores, asked[kind], baskets.items) for kind in KINDS])
     monkeypatch.setattr(gathering, "STRENGTHS", tuple(tried))
     assert best_ease(baskets, asked, "cpu").regularization == max(tried, key=tried.get)
+
+
+@pytest.mark.parametrize(("plain", "reads"), [(1.004, True), (1.006, False)])
+def test_the_order_of_lines_is_read_unless_plain_orders_are_better(baskets, monkeypatch, plain, reads):
+    monkeypatch.setattr(gathering, "mean_mrr", lambda scores, *_: 0.5 * (1 if scores.__self__.near else plain**0.5))
+    assert (best_ease(baskets, valid(baskets), "cpu").near > 0) == reads
+    monkeypatch.setattr(Dataset, "lines", lambda _: None)
+    assert not best_ease(baskets, valid(baskets), "cpu").near
 
 
 def test_what_speaks_against_a_pair_counts_in_orders_alone(leak_free, baskets):
     assert all((table.data >= 0).all() for table in tables_in(leak_free)["low"].values())
     regression = tables_in(baskets)["low"][gathering.ORDERS]
     assert (regression.data < 0).any()
-    whole = Ease(gathering.STRENGTHS[0], words=gathering.WORDS).fit(baskets).low.weights.numpy()
+    whole = Ease(gathering.STRENGTHS[0], words=gathering.WORDS, near=gathering.NEAR).fit(baskets).low.weights.numpy()
     kept = regression.toarray()
     assert np.array_equal(np.sign(kept)[kept != 0], np.sign(whole)[kept != 0])
     for row, sizes in zip(kept, np.abs(whole), strict=True):

@@ -4,15 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 
-from logirec.evaluation.evaluate import Questions
+from logirec.data.graph import matrix
+from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.evidence import fitting, weighing
 from logirec.evidence.fitting import FAR, Belief, Entries, counted, fitted
-from logirec.evidence.weighing import CURVES, FORMS, Places, Weighing
+from logirec.evidence.places import CURVES, Places, amounts
+from logirec.evidence.weighing import FORMS, Weighing
 from logirec.index.scorer import Scorer
+from logirec.relation import Relation
 from tests.baselines.worlds import ragged_of
 from tests.evidence.test_gathering import model_of, tables_in, valid
 
@@ -29,34 +31,6 @@ def made(queries=60, each=8, seed=0) -> Entries:
     rest = counted(draws.standard_normal((queries, 20)).astype(np.float32))
     counts = 1 + np.arange(queries, dtype=np.float32) % 5
     return Entries(counts, np.full(queries, each), np.arange(queries) % 3, *rest, own, answer, features)
-
-
-def test_places_hold_every_table(leak_free):
-    tables = list(tables_in(leak_free)["low"].values())
-    place = Places(tables)
-    assert (np.diff(place.keys) > 0).all()
-    for table in tables:
-        whole = sparse.csr_array((place.values(table), place.targets, place.starts), table.shape)
-        np.testing.assert_allclose(whole.toarray(), table.toarray(), rtol=1e-6)
-    baskets = ragged_of([[3], [5, 9, 12], [5, 5]])
-    owners, rows, sums = place.sums(baskets, [place.values(table) for table in tables[:2]])
-    for at, members in enumerate(([3], [5, 9, 12], [5])):
-        for column, (table, curve) in enumerate(product(tables[:2], CURVES)):
-            expected = curve(table.toarray()[members]).sum(0)
-            found = np.zeros(leak_free.items)
-            found[rows[owners == at]] = sums[owners == at, column]
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-
-
-def test_what_is_viewed_with_a_member_does_not_count_where_substitutes_are_not_wanted(leak_free):
-    tables = tables_in(leak_free)["low"]
-    place = Places(list(tables.values()), tables["viewed"])
-    baskets, values = ragged_of([[item] for item in range(leak_free.items)]), [place.values(tables["regression"])]
-    owners, rows, _ = place.sums(baskets, values)
-    viewed = tables["viewed"].toarray()[owners, rows] > 0
-    assert 0 < viewed.sum() < len(viewed)
-    found = place.sums(baskets, values, unlike=True)[:2]
-    assert np.array_equal(np.stack(found), np.stack([owners[~viewed], rows[~viewed]]))
 
 
 @pytest.mark.parametrize("model", [True, False])
@@ -165,8 +139,7 @@ def test_a_model_chosen_by_the_queries_must_be_clearly_better_alone(leak_free, m
     """Its best step was picked by these queries; evidence is judged by those that it was not fitted to."""
     place = Places(list(tables_in(leak_free)["low"].values()))
     asked = Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
-    alone = asked._mrr(None, asked.asked)
-    monkeypatch.setattr(Weighing, "_judged", lambda *_: share * alone)
+    monkeypatch.setattr(Weighing, "_judged", lambda _self, _tables, ways, *_: [0.3] + [share * 0.3] * (len(ways) - 1))
     table = np.ones(len(place.targets), np.float32)
     assert asked.best([table], [])[0].form == form
     assert asked.best([table], [table])[0].form == form  # nor does what is said of new items take its place
@@ -180,29 +153,70 @@ def test_a_search_that_goes_astray_says_nothing():
     assert scale > 0
 
 
-def test_curves_have_a_number_for_what_speaks_against_a_pair():
-    assert all(np.isfinite(curve(np.array([-3.0, 0.0, 2.0]))).all() for curve in CURVES)
+def forms_tried(dataset, monkeypatch, forms, mrr):
+    """What `best` makes of two tables where ways rank as `mrr` has it, and the weights of each way."""
+    asked, tables = valid(dataset, 60)["low"], list(tables_in(dataset)["low"].values())[:2]
+    place, tried = Places(tables), []
+
+    def judged(self, tables, ways, halves, counts):
+        tried.extend(way[0] for way in ways)
+        return mrr
+
+    numbers, weighing_ = (
+        [place.values(table) for table in tables],
+        Weighing(model_of(dataset), asked, place, None, forms),
+    )
+    monkeypatch.setattr(Weighing, "_judged", judged)
+    return *weighing_.best(numbers, []), tried, weighing_.entries(numbers)
 
 
 def test_evidence_counts_as_many_times_what_is_likeliest_as_ranks_best(leak_free, monkeypatch):
-    asked, tables = valid(leak_free, 60)["low"], list(tables_in(leak_free)["low"].values())[:2]
-    place = Places(tables)
-    numbers, model = [place.values(table) for table in tables], model_of(leak_free)
-    tried = []
+    forms = {f"{times}": FORMS["sums and logarithms"]._replace(times=times) for times in (1.0, 2.0, 4.0)}
+    choice, found, tried, entries = forms_tried(leak_free, monkeypatch, forms, [0.2, 0.3, 0.4, 0.5])
+    assert choice == weighing.Choice("4.0", 0.5, 0.2)
+    assert not tried[0].any()  # the model alone
+    np.testing.assert_allclose(tried[3], 4 * tried[1])
+    likeliest = weighing._weights(FORMS["sums and logarithms"], Belief.small(6), entries)
+    np.testing.assert_allclose(found, 4 * likeliest, rtol=1e-6)
 
-    def judged(self, tables, weights, entries, halves):
-        tried.append(weights[0])
-        return len(tried) if len(tried) <= 3 else 0.0  # the third is the best
 
-    monkeypatch.setattr(Weighing, "_judged", judged)
-    choice, found = Weighing(model, asked, place, times=(1.0, 2.0, 4.0)).best(numbers, [])
-    assert choice.form == "sums and logarithms, 4 times"
-    assert len(tried) == 3 + 3 + 1 + 1  # with hardly the model, evidence is all there is
-    np.testing.assert_allclose(tried[2], 4 * tried[0])
-    tried.clear()
-    Weighing(model, asked, place).best(numbers, [])
-    assert len(tried) == len(FORMS)  # links: each once
-    monkeypatch.undo()
-    entries = Weighing(model, asked, place).entries(numbers)
-    form = FORMS["sums and logarithms"]
-    np.testing.assert_allclose(found, 4 * weighing._weights(form, Belief.small(6), entries), rtol=1e-6)
+def test_the_next_form_must_be_worth_it(leak_free, monkeypatch):
+    """Between ways that rank alike chance chooses: the first of them is the one that shops mostly want."""
+    choice, *_ = forms_tried(leak_free, monkeypatch, FORMS, [0.2, 0.5, 0.501, 0.502, 0.5024])
+    assert choice.form == next(iter(FORMS))
+    choice, *_ = forms_tried(leak_free, monkeypatch, FORMS, [0.2, 0.5, 0.501, 0.502, 0.5026])
+    assert choice.form == list(FORMS)[-1]
+
+
+@pytest.mark.parametrize("kind", ["low", "high"])
+def test_ways_are_judged_as_the_evidence_that_they_make_ranks(leak_free, kind):
+    """Weights from either half rank the queries of the other."""
+    asked, tables = valid(leak_free, 60)[kind], list(tables_in(leak_free)[kind].values())[:3]
+    place, model = Places(tables, matrix_of_views(leak_free)), model_of(leak_free)
+    numbers, draws = [place.values(table) for table in tables], np.random.default_rng(0)
+    ways = [[draws.random((3, len(CURVES))) for _ in range(2)] for _ in range(4)]
+    ways.append([np.zeros((3, len(CURVES)))] * 2)
+    halves, counts = [np.arange(0, 60, 2), np.arange(1, 60, 2)], 1 + np.arange(60) % 3
+    found = Weighing(model, asked, place)._judged(numbers, ways, halves, counts)
+    for way, mrr in zip(ways, found, strict=True):
+        expected = []
+        for half, theirs in zip(halves, way[::-1], strict=True):
+            evidence = place.evidence(np.stack([amounts(numbers, theirs)] * 2))
+            part = Questions(asked.queries.take(half), asked.filters.take(half))
+            expected.append(mean_mrr(Scorer(model, evidence).scores, part, leak_free.items, counts[half]))
+        assert mrr == pytest.approx(np.mean(expected), rel=1e-3)
+
+
+def test_weights_are_fitted_to_some_queries_and_judged_by_all(monkeypatch):
+    halves = [np.arange(0, 30, 2), np.arange(1, 30, 2)]
+    learnt, places = weighing._thinned(halves)
+    assert learnt.tolist() == list(range(30))
+    assert [learnt[half].tolist() for half in places] == [half.tolist() for half in halves]
+    monkeypatch.setattr(weighing, "FITTED", 10)
+    learnt, places = weighing._thinned(halves)
+    assert [learnt[half].tolist() for half in places] == [[0, 6, 12, 18, 24], [1, 7, 13, 19, 25]]
+    assert len(learnt) == 10
+
+
+def matrix_of_views(dataset):
+    return matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items)

@@ -3,7 +3,8 @@
 With G = X'X + regularization * I and P = G^-1, the map is B = I - P / diag(P): its diagonal is zero, so no item
 predicts itself. Rows are unit vectors here, so that long rows do not outweigh the rest. `beside` also learns from
 what an item is bought with the other way round and from what it is viewed with, at that weight; `words` from a row per
-word of their descriptions, which holds the items that it describes; `fade` reads how strong links are (rows.py).
+word of their descriptions, which holds the items that it describes; `near` from which items stand near each other in an
+order; `fade` reads how strong links are (rows.py).
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from scipy import sparse
 from torch import Tensor
 
 from logirec.baselines.base import LinkBaseline, Unsuited
-from logirec.baselines.rows import Rows, co_purchases, rows, scaled, with_itself
+from logirec.baselines.rows import Rows, co_purchases, near, rows, scaled, with_itself
 from logirec.data.dataset import Dataset
 from logirec.data.words import bags
 
@@ -29,10 +30,11 @@ class Ease(LinkBaseline):
         beside: float = 0.0,
         words: float = 0.0,
         fade: float = 0.0,
+        near: float = 0.0,
         device: str = "cpu",
     ) -> None:
         self.regularization, self.beside, self.words = regularization, beside, words
-        self.fade, self.device = fade, device
+        self.fade, self.near, self.device = fade, near, device
 
     def learn(self, dataset: Dataset, reverse: bool) -> "Learnt":
         known = rows(dataset, reverse, fade=self.fade)
@@ -47,6 +49,8 @@ class Ease(LinkBaseline):
         kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
         if self.words:
             table = sparse.vstack([table, bags(dataset).T * np.float32(self.words)])
+        if self.near and (lines := dataset.lines()) is not None:
+            table = sparse.vstack([table, near(lines, dataset.items) * np.float32(self.near)])
         return Learnt(known, kept, self._solve(table.tocsc()[:, kept]), dataset.items)
 
     def _solve(self, table: Any) -> Tensor:

@@ -4,7 +4,7 @@ items.parquet                     row, item_id, title, brand, category
 links/{train,valid,test}.parquet  source, target, relation, weight; training opens the first and no other
 queries/STAGE-KIND.parquet        members, answers, hardness (per answer), known
 interactions.parquet              user, item, rating, time (where given)
-baskets.parquet                   items of each training order (protocol baskets)
+baskets.parquet                   items of each training order, as its lines stand (protocol baskets)
 rejects.jsonl                     what was left out of the input, why and where
 manifest.json                     protocol, seed, settings, counts, sampling, size and SHA-256 of every file
 """
@@ -105,9 +105,19 @@ class Dataset:
         return {name: table.column(name).to_numpy() for name in table.column_names}
 
     def baskets(self) -> Ragged | None:
+        """Orders to learn from, where there are any."""
         if not (self.folder / "baskets.parquet").exists():
             return None
         return _ragged(self._read("baskets.parquet").combine_chunks().column("items"))
+
+    def lines(self) -> Ragged | None:
+        """The training orders, where it is known in which order their items stand. Where all stand by row, it is not:
+        lines were sorted by item, or the dataset was prepared before they were kept."""
+        orders = Dataset.baskets(self)
+        if orders is None:
+            return None
+        apart = np.diff(orders.owners) > 0
+        return None if (apart | (np.diff(orders.values) > 0)).all() else orders
 
     def _read(self, name: str, columns: list[str] | None = None) -> pa.Table:
         try:

@@ -51,20 +51,23 @@ def _number(column: str) -> str:
 
 
 def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str, max_bad: float) -> None:
-    """raw_orders -> orders (o, time, customer, size), o in time order, and order_items (o, item), an item once each."""
+    """raw_orders -> orders (o, time, customer, size), o in time order, and order_items (o, item, place), an item
+    once each, at the first place that it has in the order: as the lines say, or by the order of the lines."""
     has_time = bool(store.value("SELECT count(*) FROM raw_orders WHERE coalesce(time, '') <> ''"))
     time = reading_of_time(store, "raw_orders") if has_time else "NULL::TIMESTAMP"
     bare = store.value(r"""SELECT count(*) FROM raw_orders WHERE regexp_full_match("order", '\d+')""")
     cancelled = r"""regexp_full_match("order", '[Cc]\d+')""" if bare else "false"
     codes = ", ".join(f"'{code}'" for code in SERVICE_CODES)
     status = ", ".join(f"'{word}'" for word in CANCELLED_STATUS)
-    quantity, price = map(_number, ("quantity", "price"))
+    quantity, price, place = map(_number, ("quantity", "price", "place"))
     store.run(
         f"""
         CREATE TABLE judged AS SELECT "order", item, line, {time} AS time, nullif(customer, '') AS customer,
+          coalesce({place}, line) AS place,
           CASE
             WHEN coalesce(quantity, '') <> '' AND {quantity} IS NULL THEN 'bad quantity'
             WHEN coalesce(price, '') <> '' AND {price} IS NULL THEN 'bad price'
+            WHEN coalesce(place, '') <> '' AND {place} IS NULL THEN 'bad place'
             WHEN {has_time} AND {time} IS NULL THEN 'bad time'
           END AS rejected,
           CASE
@@ -87,7 +90,8 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str, m
     store.run(
         """
         CREATE TABLE sound AS
-          SELECT "order", item, min(time) AS time, min(line) AS line, min(customer) AS customer
+          SELECT "order", item, min(time) AS time, min(line) AS line, min(place) AS place,
+            min(customer) AS customer
           FROM judged WHERE rejected IS NULL AND filtered IS NULL GROUP BY ALL;
         CREATE TABLE all_orders AS
           SELECT "order", min(time) AS time, count(*) AS size, min(customer) AS customer
@@ -102,7 +106,7 @@ def clean_orders(store: Store, rules: OrderRules, rejects: Rejects, file: str, m
         CREATE TABLE orders AS SELECT "order", time, customer, size::INTEGER AS size,
             (row_number() OVER (ORDER BY time NULLS FIRST, "order") - 1)::INTEGER AS o
           FROM all_orders WHERE size <= {rules.max_basket};
-        CREATE TABLE order_items AS SELECT o, item FROM sound JOIN orders USING ("order");
+        CREATE TABLE order_items AS SELECT o, item, place FROM sound JOIN orders USING ("order");
         DROP TABLE judged; DROP TABLE sound; DROP TABLE all_orders;
         """
     )

@@ -26,7 +26,8 @@ SCHEMAS = {
         "headless": pa.bool_(),  # which of user and item is which, the catalogue decides
     },
     "orders": {
-        name: pa.string() for name in ("order", "item", "time", "customer", "quantity", "price", "status", "title")
+        name: pa.string()
+        for name in ("order", "item", "time", "customer", "quantity", "price", "status", "title", "place")
     },
     "views": {"session": pa.string(), "item": pa.string(), "time": pa.string()},
     # The authors' own triplets: query items, answer, stage and kind as they split them.

@@ -11,6 +11,7 @@ counts is learnt on validation (weighing.py), for single items and for sets apar
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +25,10 @@ from logirec.data.graph import matrix, standing
 from logirec.data.query_sets import KINDS, Kind, Ragged
 from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.evidence.lookalikes import of_unseen, spread_to
+from logirec.evidence.places import Places, amounts
 from logirec.evidence.regression import both_ways
 from logirec.evidence.usual import USUAL
-from logirec.evidence.weighing import TIMES_OF_ORDERS, WORTH_IT, Choice, Places, Weighing, amounts
+from logirec.evidence.weighing import FORMS, FORMS_OF_ORDERS, WORTH_IT, Choice, Weighing
 from logirec.index.scorer import Scorer
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
@@ -40,6 +42,7 @@ BOUGHT = "bought"  # the links themselves
 OPINIONS = "opinions"  # what models think
 ORDERS = "ease of orders"  # which says what links do not, and counts otherwise
 WORDS = 0.7  # how much a word that items share counts beside an order that they share
+NEAR = 0.55  # how much lines of an order that stand near each other count beside the order
 
 
 Tables = dict[str, Any]  # name -> (N, N) sparse
@@ -81,7 +84,7 @@ def gathered(
     device = model.raw_items.device
     how = best_ease(dataset, asked, device.type)
     sources = _sources(dataset, how, alike, voices)
-    times = (1.0,) if dataset.baskets() is None else TIMES_OF_ORDERS
+    forms = FORMS if dataset.baskets() is None else FORMS_OF_ORDERS
     chosen: dict[Kind, Choice] = {}
     weights: dict[Kind, np.ndarray] = {}
     made: dict[Kind, np.ndarray] = {}
@@ -89,7 +92,7 @@ def gathered(
         if kind in asked and len(asked[kind].queries):
             numbers, tables = sources.numbers(kind, filtered), sources.tables[kind]
             expected = _usual(kind, tables) if filtered else None
-            weighing = Weighing(model, asked[kind], sources.place, sources.new, times)
+            weighing = Weighing(model, asked[kind], sources.place, sources.new, forms)
             chosen[kind], weights[kind] = _weighed(weighing, numbers, list(tables), expected)
             made[kind] = amounts(numbers, weights[kind])
     return Gathered(_together(sources.place, made).to(device), chosen, weights, how)
@@ -178,15 +181,20 @@ def tables_of(dataset: Dataset, how: ease.Ease, voices: Sequence[LogiRec] = ()) 
 
 
 def best_ease(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
-    """How far to trust a count of orders, and whether the order of an item's links says anything, depends on the shop:
-    validation tells. Of links its single items do, since in a set the links that are known speak for themselves."""
+    """How far to trust a count of orders, and whether the order of its lines, or of an item's links, says anything,
+    depends on the shop: validation tells. Of links its single items do: a set's known links speak for themselves."""
 
     def mrr(one: ease.Ease, kinds: Sequence[Kind]) -> float:
         return float(np.prod([mean_mrr(one.scores, asked[kind], dataset.items) for kind in kinds]))
 
     if dataset.baskets() is not None:
-        tried = (ease.Ease(strength, words=WORDS, device=device).fit(dataset) for strength in STRENGTHS)
-        return max(tried, key=lambda one: mrr(one, list(asked)))
+        near, kinds = 0.0 if dataset.lines() is None else NEAR, list(asked)
+        tried = (ease.Ease(strength, words=WORDS, near=near, device=device).fit(dataset) for strength in STRENGTHS)
+        found, best = max(((mrr(one, kinds), one) for one in tried), key=itemgetter(0))
+        if not near:
+            return best
+        plain = ease.Ease(best.regularization, words=WORDS, device=device).fit(dataset)
+        return plain if mrr(plain, kinds) > WORTH_IT * found else best
     plain = ease.Ease(beside=0.5, device=device).fit(dataset)
     if not asked or not _in_order(dataset):
         return plain

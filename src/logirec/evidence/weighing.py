@@ -1,26 +1,20 @@
 """How much each table of evidence counts beside the model's scores: learnt on validation, for one kind of query.
 
-    amounts[m, j]  =  sum over tables t and curves c of  weight[t, c] * c(t[m, j])
-
-How the weights are found is in fitting.py.
+Ways to weigh (places.py says what weights are) are fitted to one half of the queries and judged by how they rank the
+other; how they are fitted is in fitting.py.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial, reduce
-from itertools import product
-from operator import add
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy import sparse
 
-from logirec.baselines.base import members
 from logirec.data.query_sets import Ragged
 from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.evidence.fitting import FAR, SIZES, Belief, Entries, counted, fitted
+from logirec.evidence.places import CURVES, Places
 from logirec.index.scorer import Scorer
-from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
 
 TILE = 1 << 24  # numbers held at once
@@ -29,20 +23,7 @@ FIRM_OF_NEW = 32.0
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
 # How many times better than with evidence the model must rank alone: its steps were chosen by these very queries.
 FLATTERED = 1.05
-# How many times what is likeliest evidence of orders may count. Most items of a basket cannot be told from the others,
-# and likelihood is about those: it has evidence count less than the ranking of what can be told would have it.
-TIMES_OF_ORDERS = (1.0, 2.0, 4.0, 8.0)
-
-Curve = Callable[[np.ndarray], np.ndarray]
-
-
-def _bent(numbers: np.ndarray, near: float) -> np.ndarray:
-    """Logarithms from about `near` on; nothing for what speaks against a pair."""
-    bent: np.ndarray = np.log1p(np.maximum(numbers, 0) / np.float32(near))
-    return bent
-
-
-CURVES: tuple[Curve, ...] = (np.asarray, partial(_bent, near=0.02), partial(_bent, near=0.3))
+FITTED = 4_000  # queries that weights are fitted to, where there are more to judge by
 
 
 class Form(NamedTuple):
@@ -61,6 +42,14 @@ FORMS = {
     "sums and logarithms, hardly the model": Form(len(CURVES), model=False),
     "sums, hardly the model": Form(model=False),
 }
+# Most items of a basket cannot be told from the others, and likelihood is about those: beside the model it has evidence
+# count less than the ranking of what can be told would have it.
+TIMES = {True: (1.0, 2.0, 4.0, 8.0), False: (1.0, 0.5, 0.25, 0.125)}
+FORMS_OF_ORDERS = {
+    name if times == 1 else f"{name}, {times:g} times": form._replace(times=times)
+    for name, form in FORMS.items()
+    for times in TIMES[form.model]
+}
 
 
 NO_WEIGHTS = np.zeros((0, len(CURVES)))
@@ -74,61 +63,29 @@ class Choice(NamedTuple):
     alone: float  # the model's
 
 
-class Places:
-    """All (row, column) where a table has something, in order; `viewed`: the items that are viewed with each item."""
+class Part(NamedTuple):
+    """Some of the queries. Entries are what has evidence and the answers, of one query after the other."""
 
-    def __init__(self, tables: list[Any], viewed: Any = None) -> None:
-        self.items = tables[0].shape[0]
-        everywhere = reduce(add, (_filled(table) for table in tables)).tocsr()
-        everywhere.sort_indices()
-        self.keys = self._keys(everywhere)
-        self.targets = (self.keys % self.items).astype(np.int32)
-        counts = np.bincount(self.keys // self.items, minlength=self.items)
-        self.starts = np.concatenate([[0], np.cumsum(counts)])
-        self.viewed = np.isin(self.keys, [] if viewed is None else self._keys(viewed))
+    lengths: np.ndarray  # (B,) entries of each query
+    group: np.ndarray  # (B,) of baskets of about that size
+    rest: np.ndarray  # (B, N) the model's scores of what has no evidence; FAR elsewhere
+    own: np.ndarray  # (S,) the model's scores
+    wanted: np.ndarray  # (S,) whether it is an answer
+    features: np.ndarray  # (S, F)
 
-    def _keys(self, table: Any) -> np.ndarray:
-        rows, columns = table.tocoo().coords
-        keys: np.ndarray = rows.astype(np.int64) * self.items + columns
-        return keys
-
-    def values(self, table: Any) -> np.ndarray:
-        """A table's numbers, and zero where it has none."""
-        found = np.zeros(len(self.keys), dtype=np.float32)
-        found[np.searchsorted(self.keys, self._keys(table))] = table.tocoo().data
-        return found
-
-    def evidence(self, amounts: np.ndarray) -> Evidence:
-        return Evidence(*map(torch.from_numpy, (self.starts, self.targets, amounts, self.viewed)))
-
-    def sums(
-        self, baskets: Ragged, tables: list[np.ndarray], unlike: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Over the members of each basket: owners (S,), rows (S,) and the sums of each table through each curve (S, F).
-
-        `unlike`: what is viewed with a member does not count."""
-        asked = members(baskets, self.items)
-        starts = self.starts[asked.indices]
-        lengths = self.starts[asked.indices + 1] - starts
-        at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-        owners = np.repeat(np.repeat(np.arange(len(baskets)), np.diff(asked.indptr)), lengths)
-        if unlike:
-            owners, at = owners[~self.viewed[at]], at[~self.viewed[at]]
-        keys = owners * self.items + self.targets[at]
-        order = np.argsort(keys, kind="stable")
-        found, first = np.unique(keys[order], return_index=True)
-        sums = np.zeros((len(found), len(tables) * len(CURVES)), np.float32)
-        if len(found):
-            at = at[order]
-            for place, (table, curve) in enumerate(product(tables, CURVES)):
-                sums[:, place] = np.add.reduceat(curve(table[at]), first)
-        return found // self.items, found % self.items, sums
-
-
-def _filled(table: Any) -> Any:
-    """True where a table has a number: these add up in a tenth of the time that it takes to sort all their places."""
-    table = table.tocsr()
-    return sparse.csr_array((np.ones(table.nnz, dtype=bool), table.indices, table.indptr), table.shape)
+    def mrr(self, ways: Sequence[np.ndarray]) -> np.ndarray:
+        """(W, B) one over the rank of the best answer, with the weights of each way."""
+        owners = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        starts, rest = np.cumsum(self.lengths) - self.lengths, torch.from_numpy(self.rest)
+        found = []
+        for weights in ways:
+            scores = self.own + self.features @ weights.ravel().astype(np.float32)
+            best = np.maximum.reduceat(np.where(self.wanted, scores, FAR), starts)
+            wall = torch.from_numpy(best)[:, None]
+            better = np.bincount(owners, scores > best[owners]) + (rest > wall).sum(1).numpy()
+            ties = np.bincount(owners, scores == best[owners]) - 1 + (rest == wall).sum(1).numpy()
+            found.append(1 / (1 + better + ties / 2))
+        return np.stack(found)
 
 
 class Weighing:
@@ -140,11 +97,10 @@ class Weighing:
         asked: Questions,
         place: Places,
         new: np.ndarray | None = None,
-        times: Sequence[float] = (1.0,),
+        forms: Mapping[str, Form] = FORMS,
     ) -> None:
-        """`new` (N,): items of which nothing is known but what they are like. `times`: those that forms are tried
-        with."""
-        self.model, self.asked, self.place, self.times = model, asked, place, times
+        """`new` (N,): items of which nothing is known but what they are like. `forms`: those that are tried."""
+        self.model, self.asked, self.place, self.forms = model, asked, place, forms
         self.new = np.zeros(place.items, dtype=bool) if new is None else new
 
     def best(
@@ -154,22 +110,23 @@ class Weighing:
         weights where the model is best alone.
 
         `of_new`: what tables say of new items, tried beside the rest. `usual`: weights (tables, curves)."""
-        alone = self._mrr(None, self.asked)
-        choice, chosen = Choice("none", alone, alone), None
         count = len(self.asked.queries)
         if count < 2:
-            return choice, NO_WEIGHTS
-        halves, entries = [np.arange(first, count, 2) for first in (0, 1)], self.entries(tables)
-        to_beat = alone / FLATTERED
-        for name, form in FORMS.items():
-            belief = self._belief(form, usual, len(tables), 0)
-            found = _of_each(halves, form, belief, entries)
-            for times in self.times if form.model else (1.0,):
-                mrr = self._judged(tables, [times * weights for weights in found], entries, halves)
-                if mrr > to_beat:
-                    to_beat = WORTH_IT * mrr
-                    choice = Choice(name if times == 1 else f"{name}, {times:g} times", mrr, alone)
-                    chosen = form._replace(times=times)
+            alone = mean_mrr(Scorer(self.model).scores, self.asked, self.place.items)
+            return Choice("none", alone, alone), NO_WEIGHTS
+        halves = [np.arange(first, count, 2) for first in (0, 1)]
+        learnt, places = _thinned(halves)
+        entries, fits = self.entries(tables, learnt), dict[Form, list[np.ndarray]]()
+        for form in (form._replace(times=1.0) for form in self.forms.values()):
+            if form not in fits:
+                fits[form] = _of_each(places, form, self._belief(form, usual, len(tables), 0), entries)
+        nothing = [np.zeros((len(tables), len(CURVES)))] * 2
+        ways = [[form.times * half for half in fits[form._replace(times=1.0)]] for form in self.forms.values()]
+        alone, *found = self._judged(tables, [nothing, *ways], halves, np.ones(count))
+        choice, chosen, to_beat = Choice("none", alone, alone), None, alone / FLATTERED
+        for (name, form), mrr in zip(self.forms.items(), found, strict=True):
+            if mrr > to_beat:
+                choice, chosen, to_beat = Choice(name, mrr, alone), form, WORTH_IT * mrr
         if of_new and (with_new := self._with_new(choice, chosen, tables, of_new, usual)):
             return with_new
         if chosen is None:
@@ -189,31 +146,32 @@ class Weighing:
         halves = _apart(self.asked.queries.answers)
         if not all(map(len, halves)):
             return None
-        every = tables + of_new
-        entries = self.entries(every, alike=self.new)
-        if chosen is None:
-            name, form = next(iter(FORMS.items()))
-            before = self._mrr(None, self.asked, entries.counts)
-        else:
-            name, form = choice.form, chosen
+        learnt, places = _thinned(halves)
+        every, counts = tables + of_new, _counts(self.asked.queries.answers, self.new)
+        entries = self.entries(every, learnt, counts)
+        name, form = (choice.form, chosen) if chosen is not None else next(iter(self.forms.items()))
+        before = [np.zeros((len(every), len(CURVES)))] * 2
+        if chosen is not None:
             known = entries.with_columns(list(range(len(tables) * len(CURVES))))
-            belief = self._belief(form, usual, len(tables), 0)
-            before = self._judged(tables, _of_each(halves, form, belief, known), known, halves)
+            fits = _of_each(places, form, self._belief(form, usual, len(tables), 0), known)
+            before = [np.concatenate([half, np.zeros((len(of_new), len(CURVES)))]) for half in fits]
         belief = self._belief(form, usual, len(tables), len(of_new))
-        found = self._judged(every, _of_each(halves, form, belief, entries), entries, halves)
-        if found <= WORTH_IT * before:
+        after = _of_each(places, form, belief, entries)
+        without, found = self._judged(every, [before, after], halves, counts)
+        if found <= WORTH_IT * without:
             return None
         return Choice(f"{name}, new items too", found, choice.alone), _weights(form, belief, entries)
 
     def _judged(
-        self, tables: list[np.ndarray], weights: list[np.ndarray], entries: Entries, halves: list[np.ndarray]
-    ) -> float:
-        """MRR of each half, with the weights of the other half."""
-        pairs = zip(weights[::-1], halves, strict=True)
-        found = [
-            self._mrr(amounts(tables, theirs), _take(self.asked, half), entries.counts[half]) for theirs, half in pairs
-        ]
-        return float(np.mean(found))
+        self, tables: list[np.ndarray], ways: Sequence[list[np.ndarray]], halves: list[np.ndarray], counts: np.ndarray
+    ) -> list[float]:
+        """MRR of each way, which has weights from either half: those from one rank the queries of the other. All ways
+        in one pass, since it is the model's scores that take time."""
+        found = []
+        for half, theirs in zip(halves, [[way[1] for way in ways], [way[0] for way in ways]], strict=True):
+            ranked = np.concatenate([self._part(tables, some).mrr(theirs) for some in self._steps(half)], axis=1)
+            found.append(np.average(ranked, axis=1, weights=counts[half]))
+        return list(np.mean(found, axis=0).tolist())
 
     def _belief(self, form: Form, usual: np.ndarray | None, tables: int, new: int) -> Belief:
         """Usual weights are of all curves together."""
@@ -223,30 +181,30 @@ class Weighing:
         answers = len(np.unique(self.asked.queries.answers.values))
         return known.then(Belief.small(new * form.curves, FIRM_OF_NEW * len(self.asked.queries) / max(1, answers)))
 
-    def _mrr(self, found: np.ndarray | None, asked: Questions, counts: np.ndarray | None = None) -> float:
-        evidence = None if found is None else self.place.evidence(np.stack([found, found]))
-        if evidence is not None:
-            evidence = evidence.to(self.model.raw_items.device)
-        return mean_mrr(Scorer(self.model, evidence).scores, asked, self.place.items, counts)
+    def entries(
+        self, tables: list[np.ndarray], some: np.ndarray | None = None, counts: np.ndarray | None = None
+    ) -> Entries:
+        """Of some queries, default all; `counts` (all queries): how much each counts."""
+        some = np.arange(len(self.asked.queries)) if some is None else some
+        counts = np.ones(len(self.asked.queries)) if counts is None else counts
+        found = []
+        for few in self._steps(some):
+            part = self._part(tables, few)
+            found.append((*part[:2], *counted(part.rest), *part[3:]))
+        return Entries(counts[some].astype(np.float32), *map(np.concatenate, zip(*found, strict=True)))
 
-    def entries(self, tables: list[np.ndarray], alike: np.ndarray | None = None) -> Entries:
-        """`alike` (N,): answers that count alike, however many queries ask for each."""
-        answers = self.asked.queries.answers
-        counts = np.ones(len(answers)) if alike is None else _counts(answers, alike)
+    def _steps(self, queries: np.ndarray) -> list[np.ndarray]:
         step = max(1, TILE // self.place.items)
-        starts = range(0, len(self.asked.queries), step)
-        parts = [self._some(tables, np.arange(n, min(n + step, len(self.asked.queries)))) for n in starts]
-        return Entries(counts.astype(np.float32), *map(np.concatenate, zip(*parts, strict=True)))
+        return [queries[first : first + step] for first in range(0, len(queries), step)]
 
-    def _some(self, tables: list[np.ndarray], some: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Entries without counts."""
-        part = _take(self.asked, some)
-        queries = part.queries
+    def _part(self, tables: list[np.ndarray], some: np.ndarray) -> Part:
+        asked = _take(self.asked, some)
+        queries = asked.queries
         own = Scorer(self.model).scores(queries.members).float().cpu().numpy()
         wanted = np.zeros(own.shape, dtype=bool)
         wanted[queries.answers.owners, queries.answers.values] = True
         hidden = np.zeros(own.shape, dtype=bool)
-        hidden[part.filters.owners, part.filters.values] = True
+        hidden[asked.filters.owners, asked.filters.values] = True
         own[hidden & ~wanted] = FAR
         single = bool(queries.members.lengths.max() == 1)  # asks for no substitutes
         owners, rows, sums = self.place.sums(queries.members, tables, unlike=single)
@@ -260,10 +218,16 @@ class Weighing:
         owners, rows = owners[order], rows[order]
         features = np.concatenate([sums, np.zeros((len(more[0]), sums.shape[1]), np.float32)])[order]
         scores, answers = own[owners, rows], wanted[owners, rows]
-        own[owners, rows] = FAR  # what is left has no evidence
+        own[owners, rows] = FAR
         lengths = np.bincount(owners, minlength=len(some))
-        group = np.searchsorted(SIZES, queries.members.lengths)
-        return lengths, group, *counted(own), scores, answers, features
+        return Part(lengths, np.searchsorted(SIZES, queries.members.lengths), own, scores, answers, features)
+
+
+def _thinned(halves: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The queries that weights are fitted to, and the places among them of those in each half."""
+    few = [half[:: -(-2 * len(half) // FITTED)] for half in halves]
+    learnt = np.sort(np.concatenate(few))
+    return learnt, [np.searchsorted(learnt, half) for half in few]
 
 
 def _weights(form: Form, belief: Belief, entries: Entries) -> np.ndarray:
@@ -277,16 +241,6 @@ def _weights(form: Form, belief: Belief, entries: Entries) -> np.ndarray:
 
 def _of_each(halves: list[np.ndarray], form: Form, belief: Belief, entries: Entries) -> list[np.ndarray]:
     return [_weights(form, belief, entries.of(half)) for half in halves]
-
-
-def amounts(tables: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """What tables come to, place by place. Where there are no weights, or no tables any more, nothing is added."""
-    found = np.zeros_like(tables[0])
-    for table, row in zip(tables, weights.astype(np.float32), strict=False):
-        for weight, curve in zip(row, CURVES, strict=True):
-            if weight:
-                found += weight * curve(table)
-    return found
 
 
 def _counts(answers: Ragged, alike: np.ndarray) -> np.ndarray:

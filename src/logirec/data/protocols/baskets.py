@@ -59,10 +59,13 @@ def _derive_training(catalog: Catalog, config: PrepareConfig, writer: DatasetWri
 
 
 def _baskets(store: Store, s: int) -> tuple[Ragged, np.ndarray, int]:
-    """The orders of a stage in time order, as rows of the catalogue, a random number for each, and lines left out."""
-    here = f"SELECT o, item FROM order_items JOIN order_stage USING (o) WHERE stage = {s}"
+    """The orders of a stage in time order, as rows of the catalogue, a random number for each, and lines left out.
+
+    Training orders keep the order of their lines; a later one is a set, so that it cannot tell what was hidden."""
+    within = "place, row" if s == TRAIN else "row"
+    here = f"SELECT o, item, place FROM order_items JOIN order_stage USING (o) WHERE stage = {s}"
     total = store.value(f"SELECT count(*) FROM ({here})")
-    found = store.columns(f"SELECT o, row FROM ({here}) JOIN ids USING (item) ORDER BY o, row")
+    found = store.columns(f"SELECT o, row FROM ({here}) JOIN ids USING (item) ORDER BY o, {within}")
     numbers, owner = np.unique(found["o"], return_inverse=True)
     drawn = store.columns("SELECT number FROM orders ORDER BY o")["number"][numbers]
     return ragged(owner, found["row"], len(numbers)), drawn, total - len(owner)

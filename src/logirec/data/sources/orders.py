@@ -1,4 +1,5 @@
-"""Order lines (order, item, and where known time, customer, quantity, price, status, title), or one basket a line.
+"""Order lines (order, item, and where known time, customer, quantity, price, status, title, and the line's place in the
+order), or one basket a line.
 
 This file only reads them. What is left out (cancelled orders, returns, codes that are no products) and how baskets
 become links is in data/order_links.py.
@@ -21,6 +22,7 @@ ROLES = {
     "price": False,
     "status": False,
     "title": False,
+    "place": False,
 }
 
 
@@ -46,14 +48,14 @@ def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
 
 def _read_baskets(table: Table, staging: Staging, advance: Callable[[float], None]) -> None:
     """Each line is an order; its fields are the items."""
-    rows = staging.writer("orders", ("order", "item"))
+    rows = staging.writer("orders", ("order", "item", "place"))
     for row in read_ragged(table, staging.rejects, advance):
         items = [field.strip() for field in row.values if field.strip()]
         if not items:
             staging.rejects.reject(table.path.name, "no items", row.line)
             continue
-        for item in items:
-            rows.add(row.line, (str(row.line), item))
+        for place, item in enumerate(items):
+            rows.add(row.line, (str(row.line), item, str(place)))
 
 
 def find_files(folder: Path) -> tuple[Path, Path | None]:
