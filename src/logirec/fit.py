@@ -51,8 +51,8 @@ from logirec.training.trainer import train as run_training
 SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
 ASKED_EACH = 2  # times that a basket drawn from the training orders is asked about, on the mean
-# Times the queries that evidence of orders is weighed on: most of them cannot be told, so that a few choose by chance.
-MORE_OF_ORDERS = 4
+# Times the queries that evidence of orders is judged by: most of them cannot be told, so that a few choose by chance.
+MORE_OF_ORDERS = 16
 DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
 
 

@@ -42,13 +42,13 @@ FORMS = {
     "sums and logarithms, hardly the model": Form(len(CURVES), model=False),
     "sums, hardly the model": Form(model=False),
 }
-# Most items of a basket cannot be told from the others, and likelihood is about those: beside the model it has evidence
-# count less than the ranking of what can be told would have it.
-TIMES = {True: (1.0, 2.0, 4.0, 8.0), False: (1.0, 0.5, 0.25, 0.125)}
-FORMS_OF_ORDERS = {
+# Most items of a basket cannot be told from the others, and likelihood is about those: it has evidence count less
+# beside the model than the ranking of what can be told would have it. The first suits most shops.
+FIRST_OF_ORDERS = {"sums, hardly the model, 0.25 times": Form(model=False, times=0.25)}
+FORMS_OF_ORDERS = FIRST_OF_ORDERS | {
     name if times == 1 else f"{name}, {times:g} times": form._replace(times=times)
     for name, form in FORMS.items()
-    for times in TIMES[form.model]
+    for times in ((1.0, 2.0, 4.0, 8.0) if form.model else (1.0, 0.5, 0.25, 0.125))
 }
 
 
