@@ -25,6 +25,14 @@ class Questions:
     queries: QuerySet
     filters: Ragged
 
+    def take(self, places: np.ndarray) -> "Questions":
+        return Questions(self.queries.take(places), self.filters.take(places))
+
+    def thinned(self, most: int) -> "Questions":
+        """Every so many-th, so that there are no more than this."""
+        count = len(self.queries)
+        return self.take(np.arange(0, count, -(-count // most))) if count > most else self
+
     def raw(self) -> "Questions":
         """Ranked among all items."""
         nothing = Ragged(np.zeros(len(self.queries) + 1, np.int64), np.empty(0, np.int64))

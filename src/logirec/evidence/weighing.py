@@ -23,7 +23,7 @@ FIRM_OF_NEW = 32.0
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
 # How many times better than with evidence the model must rank alone: its steps were chosen by these very queries.
 FLATTERED = 1.05
-FITTED = 4_000  # queries that weights are fitted to, where there are more to judge by
+FITTED = 1_000  # queries that weights are fitted to; more of them say the same, and are to judge by
 
 
 class Form(NamedTuple):
@@ -75,15 +75,16 @@ class Part(NamedTuple):
 
     def mrr(self, ways: Sequence[np.ndarray]) -> np.ndarray:
         """(W, B) one over the rank of the best answer, with the weights of each way."""
-        owners = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        starts, rest = np.cumsum(self.lengths) - self.lengths, torch.from_numpy(self.rest)
+        owners, starts = np.repeat(np.arange(len(self.lengths)), self.lengths), np.cumsum(self.lengths) - self.lengths
+        rest = torch.from_numpy(np.sort(self.rest, axis=1))  # once for all ways
         found = []
         for weights in ways:
             scores = self.own + self.features @ weights.ravel().astype(np.float32)
             best = np.maximum.reduceat(np.where(self.wanted, scores, FAR), starts)
             wall = torch.from_numpy(best)[:, None]
-            better = np.bincount(owners, scores > best[owners]) + (rest > wall).sum(1).numpy()
-            ties = np.bincount(owners, scores == best[owners]) - 1 + (rest == wall).sum(1).numpy()
+            up_to, below = (torch.searchsorted(rest, wall, right=right)[:, 0].numpy() for right in (True, False))
+            better = np.bincount(owners, scores > best[owners]) + rest.shape[1] - up_to
+            ties = np.bincount(owners, scores == best[owners]) - 1 + up_to - below
             found.append(1 / (1 + better + ties / 2))
         return np.stack(found)
 
@@ -198,7 +199,7 @@ class Weighing:
         return [queries[first : first + step] for first in range(0, len(queries), step)]
 
     def _part(self, tables: list[np.ndarray], some: np.ndarray) -> Part:
-        asked = _take(self.asked, some)
+        asked = self.asked.take(some)
         queries = asked.queries
         own = Scorer(self.model).scores(queries.members).float().cpu().numpy()
         wanted = np.zeros(own.shape, dtype=bool)
@@ -259,7 +260,3 @@ def _apart(answers: Ragged) -> list[np.ndarray]:
     order = np.lexsort((which, -times[which], answers.owners))
     _, place = np.unique(which[order[answers.offsets[:-1]]], return_inverse=True)
     return [np.flatnonzero(place % 2 == half) for half in (0, 1)]
-
-
-def _take(asked: Questions, places: np.ndarray) -> Questions:
-    return Questions(asked.queries.take(places), asked.filters.take(places))
