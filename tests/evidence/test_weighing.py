@@ -145,6 +145,17 @@ def test_a_model_chosen_by_the_queries_must_be_clearly_better_alone(leak_free, m
     assert asked.best([table], [table])[0].form == form  # nor does what is said of new items take its place
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_of_a_few_large_numbers_does_not_lead_the_search_astray(seed):
+    """As row cosine of a large shop's orders is: what tells beside it was given no weight at all."""
+    entries, draws = made(200, seed=seed), np.random.default_rng(seed)
+    large = np.exp(5 * draws.standard_normal(len(entries.own))) * (draws.random(len(entries.own)) < 0.3)
+    features = np.stack([0.03 * entries.features[:, 0], large], axis=1).astype(np.float32)
+    weights, _ = fitted(entries._replace(features=features), False, UNKNOWN)
+    assert weights[0] > 1
+    assert abs(weights[1]) < 1e-3
+
+
 def test_a_search_that_goes_astray_says_nothing():
     entries = made(2)
     entries.features[0] = np.nan

@@ -82,14 +82,24 @@ def fitted(entries: Entries, model: bool, belief: Belief) -> tuple[np.ndarray, f
 
     Baskets of different sizes are sure to different degrees, which changes no ranking: each size has its own.
     """
-    loss = _Loss(entries, model, belief)
+    unit = _units(entries.features, belief)
+    belief = Belief(belief.weights * unit, belief.firm / unit**2)
+    loss = _Loss(entries._replace(features=entries.features / unit.astype(np.float32)), model, belief)
     start = np.concatenate([belief.weights, np.zeros(len(SIZES) + 1), [USUAL_SCALE]])
     options = {"maxiter": STEPS, "ftol": CLOSE_ENOUGH}
     with np.errstate(over="ignore", invalid="ignore"):  # a step too far is taken back
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
     if not np.isfinite(found).all():  # a search that went astray says nothing
         return np.zeros(len(belief.weights)), 1.0
-    return found[: len(belief.weights)], loss.scale(found[-1])
+    return found[: len(belief.weights)] / unit, loss.scale(found[-1])
+
+
+def _units(features: np.ndarray, belief: Belief) -> np.ndarray:
+    """(F,) what a step of each weight is to be like: a table of large numbers would else lead the search astray. A
+    weight that is believed to be something has its unit from that."""
+    sizes = np.sqrt(np.mean(np.square(features, dtype=np.float64), axis=0)) if len(features) else 0.0
+    units: np.ndarray = np.where((belief.weights == 0) & (sizes > 0), sizes, 1.0)
+    return units
 
 
 class _Loss:
