@@ -218,6 +218,12 @@ def test_ways_are_judged_as_the_evidence_that_they_make_ranks(leak_free, kind):
         assert mrr == pytest.approx(np.mean(expected), rel=1e-3)
 
 
+def test_ways_are_judged_by_baskets_of_each_size_alike():
+    members = ragged_of([[1, 2]] * 6 + [[1, 2, 3]] * 3 + [list(range(5)), list(range(8))])
+    counts = weighing._of_sizes(members)
+    assert counts.tolist() == pytest.approx([1 / 6] * 6 + [1 / 3] * 3 + [1 / 2] * 2)  # 5 to 8 items are of one size
+
+
 def test_weights_are_fitted_to_some_queries_and_judged_by_all(monkeypatch):
     halves = [np.arange(0, 30, 2), np.arange(1, 30, 2)]
     learnt, places = weighing._thinned(halves)

@@ -123,7 +123,7 @@ class Weighing:
                 fits[form] = _of_each(places, form, self._belief(form, usual, len(tables), 0), entries)
         nothing = [np.zeros((len(tables), len(CURVES)))] * 2
         ways = [[form.times * half for half in fits[form._replace(times=1.0)]] for form in self.forms.values()]
-        alone, *found = self._judged(tables, [nothing, *ways], halves, np.ones(count))
+        alone, *found = self._judged(tables, [nothing, *ways], halves, _of_sizes(self.asked.queries.members))
         choice, chosen, to_beat = Choice("none", alone, alone), None, alone / FLATTERED
         for (name, form), mrr in zip(self.forms.items(), found, strict=True):
             if mrr > to_beat:
@@ -222,6 +222,14 @@ class Weighing:
         own[owners, rows] = FAR
         lengths = np.bincount(owners, minlength=len(some))
         return Part(lengths, np.searchsorted(SIZES, queries.members.lengths), own, scores, answers, features)
+
+
+def _of_sizes(members: Ragged) -> np.ndarray:
+    """(B,) how much queries count, so that baskets of about each size count alike: a shop has large ones, and asks
+    about small ones."""
+    group = np.searchsorted(SIZES, members.lengths)
+    counts: np.ndarray = 1 / np.bincount(group)[group]
+    return counts
 
 
 def _thinned(halves: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
