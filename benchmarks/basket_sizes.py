@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from leaderboard import SOURCES
 from logirec.compare import CompareOptions, Match
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged, joined, rectangle, stacked
@@ -131,7 +132,7 @@ def page(record: dict[str, Any]) -> str:
         "",
     ]
     for name, sizes in record.items():
-        lines += [f"## {TITLES[name]}", ""]
+        lines += [f"## {TITLES[name]}", "", SOURCES[name].says, ""]
         for title, metric in METRICS.items():
             lines += ["| " + " | ".join([title, *(f"{s} ({sizes[str(s)]['queries']:,})" for s in SIZES)]) + " |"]
             lines += ["|" + "---|" * (len(SIZES) + 1)]
