@@ -101,7 +101,7 @@ class Weighing:
         forms: Mapping[str, Form] = FORMS,
     ) -> None:
         """`new` (N,): items of which nothing is known but what they are like. `forms`: those that are tried."""
-        self.model, self.asked, self.place, self.forms = model, asked, place, forms
+        self.scores, self.asked, self.place, self.forms = Scorer(model).scores, asked, place, forms
         self.new = np.zeros(place.items, dtype=bool) if new is None else new
 
     def best(
@@ -113,7 +113,7 @@ class Weighing:
         `of_new`: what tables say of new items, tried beside the rest. `usual`: weights (tables, curves)."""
         count = len(self.asked.queries)
         if count < 2:
-            alone = mean_mrr(Scorer(self.model).scores, self.asked, self.place.items)
+            alone = mean_mrr(self.scores, self.asked, self.place.items)
             return Choice("none", alone, alone), NO_WEIGHTS
         halves = [np.arange(first, count, 2) for first in (0, 1)]
         learnt, places = _thinned(halves)
@@ -201,7 +201,7 @@ class Weighing:
     def _part(self, tables: list[np.ndarray], some: np.ndarray) -> Part:
         asked = self.asked.take(some)
         queries = asked.queries
-        own = Scorer(self.model).scores(queries.members).float().cpu().numpy()
+        own = self.scores(queries.members).float().cpu().numpy()
         wanted = np.zeros(own.shape, dtype=bool)
         wanted[queries.answers.owners, queries.answers.values] = True
         hidden = np.zeros(own.shape, dtype=bool)
