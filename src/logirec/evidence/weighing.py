@@ -168,11 +168,16 @@ class Weighing:
     ) -> list[float]:
         """MRR of each way, which has weights from either half: those from one rank the queries of the other. All ways
         in one pass, since it is the model's scores that take time."""
-        found = []
-        for half, theirs in zip(halves, [[way[1] for way in ways], [way[0] for way in ways]], strict=True):
-            ranked = np.concatenate([self._part(tables, some).mrr(theirs) for some in self._steps(half)], axis=1)
-            found.append(np.average(ranked, axis=1, weights=counts[half]))
-        return list(np.mean(found, axis=0).tolist())
+        theirs = ([way[1] for way in ways], [way[0] for way in ways])
+        found = [
+            self._part(tables, some).mrr(weights)
+            for half, weights in zip(halves, theirs, strict=True)
+            for some in self._steps(half)
+        ]
+        judged: list[float] = np.average(
+            np.concatenate(found, axis=1), axis=1, weights=counts[np.concatenate(halves)]
+        ).tolist()
+        return judged
 
     def _belief(self, form: Form, usual: np.ndarray | None, tables: int, new: int) -> Belief:
         """Usual weights are of all curves together."""
