@@ -105,7 +105,7 @@ def test_a_place_is_taken_from_the_line_where_it_says_one(tmp_path):
     text = "".join(f"{n},{item},{place}\n" for n, item, place in sorted(lines, key=lambda line: line[::-1]))
     dataset, _ = made(tmp_path, "order_id,item_id,add_to_cart_order\n" + text, protocol="baskets")
     assert set(lines_of(dataset)) == {"dabc", "cab", "bd", "adb"}
-    _, report = made(tmp_path, "order_id,item_id,place\n" + text + "1,a,first\n", protocol="baskets", max_bad=0.1)
+    _, report = made(tmp_path, "order_id,item_id,line_number\n" + text + "1,a,first\n", protocol="baskets", max_bad=0.1)
     assert report["lines"]["rejected"] == {"bad place": 1}
 
 

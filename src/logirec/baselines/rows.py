@@ -10,7 +10,7 @@ from logirec.data.graph import matrix, standing
 from logirec.data.query_sets import Ragged
 from logirec.relation import Relation
 
-NEAR = 3  # lines of an order that are so far apart stand near each other
+APART = 3  # lines of an order that are up to so far apart stand near each other
 
 
 class Rows(NamedTuple):
@@ -47,7 +47,7 @@ def near(orders: Ragged, items: int) -> Any:
     """(P, N) sparse: a row for each two items whose lines stand near each other in an order, as if they were an order
     of their own; it counts half for each line between them, and less in a long order, by the root of its length."""
     owners = orders.owners
-    first = [np.flatnonzero(owners[:-apart] == owners[apart:]) for apart in range(1, NEAR + 1)]
+    first = [np.flatnonzero(owners[:-apart] == owners[apart:]) for apart in range(1, APART + 1)]
     pairs = np.concatenate([np.stack([at, at + apart]) for apart, at in enumerate(first, 1)], axis=1)
     weights = 0.5 ** (pairs[1] - pairs[0] - 1) / np.sqrt(orders.lengths[owners[pairs[0]]])
     starts = 2 * np.arange(pairs.shape[1] + 1)

@@ -33,7 +33,7 @@ NAMES = {
     "quantity": "quantity qty units",
     "price": "unit_price price",
     "status": "status order_status state",
-    "place": "add_to_cart_order line_number line_no line_nr position place",
+    "place": "add_to_cart_order line_number line_no line_nr position",
     "title": "title description name product_name item_name product_title",
     "brand": "brand manufacturer i_brand",
     "category": "category categories main_cat department aisle group product_category i_category",
