@@ -50,7 +50,7 @@ def test_few_queries_change_little_of_what_is_usual():
     assert np.abs(many - alone).max() < 0.4 * np.abs(usual - alone).max()
 
 
-def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free):
+def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free, monkeypatch):
     """A thousand sets may have one new item for an answer: what its weights are fitted to is one item."""
     asked = valid(leak_free, 60)["high"]
     place = Places(list(tables_in(leak_free)["high"].values())[:1])
@@ -60,6 +60,10 @@ def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free):
     assert set(belief.firm[:6]) == {fitting.FIRM}
     answers = len(set(asked.queries.answers.values.tolist()))
     assert belief.firm[6:] == pytest.approx(weighing.FIRM_OF_NEW * 60 / answers)
+    monkeypatch.setattr(weighing, "FITTED", 30)  # the rest is only judged by
+    thinned = Weighing(model_of(leak_free), asked, place)._belief(form, usual, 2, 1)
+    assert thinned.firm[6:] == pytest.approx(weighing.FIRM_OF_NEW * 30 / answers)
+    monkeypatch.undo()
     one = Questions(asked.queries.take(np.zeros(60, int)), asked.filters.take(np.zeros(60, int)))
     few = Weighing(model_of(leak_free), one, place)._belief(form, None, 2, 1)
     assert (few.firm[6:] > 3 * belief.firm[6:]).all()

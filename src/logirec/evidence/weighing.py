@@ -33,6 +33,11 @@ class Form(NamedTuple):
     model: bool = True  # it counts as much as it should, else next to nothing
     times: float = 1.0  # how many times what is likeliest evidence counts beside it
 
+    @property
+    def likeliest(self) -> "Form":
+        """What is fitted for it."""
+        return self._replace(times=1.0)
+
 
 # What all of a set supports has the largest sum of logarithms; what any member of a large basket calls for has the
 # largest sum. Which it is depends on the shop, so that these are tried one after the other.
@@ -118,11 +123,10 @@ class Weighing:
         halves = [np.arange(first, count, 2) for first in (0, 1)]
         learnt, places = _thinned(halves)
         entries, fits = self.entries(tables, learnt), dict[Form, list[np.ndarray]]()
-        for form in (form._replace(times=1.0) for form in self.forms.values()):
-            if form not in fits:
-                fits[form] = _of_each(places, form, self._belief(form, usual, len(tables), 0), entries)
+        for form in dict.fromkeys(form.likeliest for form in self.forms.values()):
+            fits[form] = _of_each(places, form, self._belief(form, usual, len(tables), 0), entries)
         nothing = [np.zeros((len(tables), len(CURVES)))] * 2
-        ways = [[form.times * half for half in fits[form._replace(times=1.0)]] for form in self.forms.values()]
+        ways = [[form.times * half for half in fits[form.likeliest]] for form in self.forms.values()]
         alone, *found = self._judged(tables, [nothing, *ways], halves, _of_sizes(self.asked.queries.members))
         choice, chosen, to_beat = Choice("none", alone, alone), None, alone / FLATTERED
         for (name, form), mrr in zip(self.forms.items(), found, strict=True):
@@ -184,8 +188,8 @@ class Weighing:
         known = Belief.small(tables * form.curves)
         if usual is not None and form.curves == len(CURVES):
             known = Belief.usual(usual)
-        answers = len(np.unique(self.asked.queries.answers.values))
-        return known.then(Belief.small(new * form.curves, FIRM_OF_NEW * len(self.asked.queries) / max(1, answers)))
+        answers, queries = len(np.unique(self.asked.queries.answers.values)), min(len(self.asked.queries), FITTED)
+        return known.then(Belief.small(new * form.curves, FIRM_OF_NEW * queries / max(1, answers)))
 
     def entries(
         self, tables: list[np.ndarray], some: np.ndarray | None = None, counts: np.ndarray | None = None
