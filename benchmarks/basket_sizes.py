@@ -101,18 +101,30 @@ def by_size(results: dict[str, Result], baskets: Ragged) -> dict[str, Any]:
         mine = of_sizes(baskets, SIZES[:1] if kind == "low" else SIZES[1:])
         owners = np.repeat(mine, baskets.lengths[mine])
         here = baskets.lengths[owners] == size + 1
-        found[str(size)] = {"queries": int(here.sum()), "baskets": len(np.unique(owners[here]))}
-        for metric in METRICS.values():
-            values = {name: one.per_query[f"{kind}.filtered.{metric}"][here] for name, one in results.items()}
-            means = {name: float(value.mean()) for name, value in values.items()}
-            best = max((name for name in means if name in RIVALS), key=means.__getitem__)
-            differ = {n: interval(values[n].astype(float) - values[best], owners[here]) for n in means if n in OURS}
-            found[str(size)][metric] = {"means": means, "best": best, "intervals": differ}
+        values = {name: of_kind(one, kind, here) for name, one in results.items()}
+        found[str(size)] = {"baskets": len(np.unique(owners[here])), **side_by_side(values, owners[here])}
+    return found
+
+
+def of_kind(result: Result, kind: Kind, here: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
+    """metric -> by query, of some of them."""
+    return {m: result.per_query[f"{kind}.filtered.{m}"][here].astype(float) for m in METRICS.values()}
+
+
+def side_by_side(values: dict[str, dict[str, np.ndarray]], owners: np.ndarray) -> dict[str, Any]:
+    """model -> metric -> by query, as metric -> models with their means, and ours from the best of the others with its
+    interval."""
+    found: dict[str, Any] = {"queries": len(owners)}
+    for metric in METRICS.values():
+        means = {name: float(one[metric].mean()) for name, one in values.items()}
+        best = max((name for name in means if name not in OURS), key=means.__getitem__)
+        differ = {n: interval(values[n][metric] - values[best][metric], owners) for n in means if n in OURS}
+        found[metric] = {"means": means, "best": best, "intervals": differ}
     return found
 
 
 def interval(differences: np.ndarray, owners: np.ndarray) -> list[float]:
-    """Bootstrap 95 % of the mean, baskets drawn whole: their queries are not independent."""
+    """Bootstrap 95 % of the mean, owners drawn with all of theirs: queries of one basket are not independent."""
     _, place = np.unique(owners, return_inverse=True)
     sums, counts = np.bincount(place, differences), np.bincount(place)
     drawn = np.random.default_rng(0).integers(0, len(sums), (DRAWS, len(sums)))
@@ -135,20 +147,26 @@ def page(record: dict[str, Any]) -> str:
         lines += [f"## {TITLES[name]}", ""]
         if "logirec-best" in sizes["1"]["mrr"]["means"]:
             lines += [SOURCES[name].says, ""]
-        for title, metric in METRICS.items():
-            lines += ["| " + " | ".join([title, *(f"{s} ({sizes[str(s)]['queries']:,})" for s in SIZES)]) + " |"]
-            lines += ["|" + "---|" * (len(SIZES) + 1)]
-            for model in (*OURS, *RIVALS):
-                cells = [sizes[str(s)][metric] for s in SIZES]
-                if any(model not in cell["means"] for cell in cells):
-                    continue
-                shown = [f"{cell['means'][model]:.4f}".lstrip("0") for cell in cells]
-                lines.append(f"| {f'**{model}**' if model in OURS else model} | " + " | ".join(shown) + " |")
-                if model in OURS:
-                    differ = [_difference(cell, model) for cell in cells]
-                    lines.append("| from the best of the others | " + " | ".join(differ) + " |")
-            lines.append("")
+        lines += tables(sizes)
     return "\n".join(lines)
+
+
+def tables(found: dict[str, Any]) -> list[str]:
+    """A table for each metric, with a column for each part of the queries."""
+    lines = []
+    for title, metric in METRICS.items():
+        cells = [part[metric] for part in found.values()]
+        lines += ["| " + " | ".join([title, *(f"{name} ({part['queries']:,})" for name, part in found.items())]) + " |"]
+        lines += ["|" + "---|" * (len(found) + 1)]
+        everywhere = [model for model in cells[0]["means"] if all(model in cell["means"] for cell in cells)]
+        for model in sorted(everywhere, key=lambda name: name not in OURS):
+            shown = [f"{cell['means'][model]:.4f}".lstrip("0") for cell in cells]
+            lines.append(f"| {f'**{model}**' if model in OURS else model} | " + " | ".join(shown) + " |")
+            if model in OURS:
+                differ = [_difference(cell, model) for cell in cells]
+                lines.append("| from the best of the others | " + " | ".join(differ) + " |")
+        lines.append("")
+    return lines
 
 
 def _difference(cell: dict[str, Any], model: str) -> str:

@@ -16,7 +16,6 @@ from logirec.compare import CompareOptions, compare, finished
 from logirec.config import PrepareConfig, Protocol
 from logirec.contenders import NAMES, SLOW, SPECIAL
 from logirec.data.dataset import Dataset
-from logirec.data.prepare import Inputs, prepare
 from logirec.fit import choose_device
 from logirec.progress import for_terminal
 from logirec.reports.plots import draw_asymmetry
@@ -104,6 +103,8 @@ def run(name: str, source: Source, arguments: argparse.Namespace) -> dict[str, A
     folder = arguments.work / name
     progress = for_terminal(quiet=False)
     if not folder.exists():
+        from logirec.data.prepare import Inputs, prepare  # not on a machine that only trains
+
         interactions = arguments.data / source.interactions if source.interactions else None
         inputs = Inputs(arguments.data / source.folder, interactions=interactions)
         prepare(inputs, folder, PrepareConfig(protocol=source.protocol), progress=progress)
