@@ -19,6 +19,8 @@ from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind
 from logirec.evidence import gathering
 from logirec.evidence.fitting import Belief, fitted
+from logirec.evidence.sources import said
+from logirec.evidence.tables import best_ease, tables_of
 from logirec.evidence.weighing import CURVES, Places, Weighing
 from logirec.progress import for_terminal
 
@@ -57,8 +59,8 @@ def run(dataset: Path, out: Path, device: str) -> None:
     found: dict[str, Any] = {}
 
     def gathered(model: Any, learnt: Dataset, asked: Any, alike: Any, others: Any, filtered: bool) -> Any:
-        how = gathering.best_ease(learnt, asked, model.raw_items.device.type)
-        tables = gathering.tables_of(learnt, how, others)
+        how = best_ease(learnt, asked, model.raw_items.device.type)
+        tables = tables_of(learnt, how, others)
         for kind in KINDS:
             found[kind] = weights(model, asked[kind], {n: t for n, t in tables[kind].items() if n != ALONE}, kind)
             found[kind][ALONE] = weights(model, asked[kind], tables[kind], kind)[ALONE]
@@ -71,7 +73,7 @@ def run(dataset: Path, out: Path, device: str) -> None:
 
 def weights(model: Any, asked: Any, tables: dict[str, Any], kind: Kind) -> dict[str, list[float]]:
     place = Places(list(tables.values()))
-    entries = Weighing(model, asked, place).entries(gathering.said(place, tables, kind == "high"))
+    entries = Weighing(model, asked, place).entries(said(place, tables, kind == "high"))
     found, _ = fitted(entries, True, Belief.small(entries.features.shape[1]))
     return dict(zip(tables, found.reshape(-1, len(CURVES)).tolist(), strict=True))
 

@@ -14,9 +14,10 @@ from logirec.baselines.lookup import Lookup
 from logirec.baselines.popularity import Popularity
 from logirec.baselines.registry import BASELINES, MOST_TRIED
 from logirec.baselines.row_cosine import RowCosine
-from logirec.baselines.rows import co_purchases, near
+from logirec.baselines.rows import co_purchases, near, strongest
 from logirec.baselines.rules import Rules
 from logirec.baselines.sum_of_neighbours import SumOfNeighbours
+from logirec.baselines.tail import Products, solved
 from logirec.data.graph import Links
 from logirec.relation import Relation
 from tests.baselines.worlds import World, ragged_of, random_links, random_orders
@@ -150,14 +151,43 @@ def test_ease_takes_items_that_stand_near_each_other_for_an_order_of_their_own()
     np.testing.assert_array_equal(scores(Ease(1.0, near=0.5), world), scores(Ease(1.0), world))
 
 
-def test_ease_of_a_large_catalogue_keeps_the_items_that_occur_most(monkeypatch):
-    monkeypatch.setattr("logirec.baselines.ease.MOST_ITEMS", 5)
-    world = order_world()
+@pytest.mark.parametrize("world", [link_world(), order_world()], ids=["links", "orders"])
+def test_ease_of_a_large_catalogue_regresses_each_item_that_occurs_little_on_what_it_occurs_with(monkeypatch, world):
+    monkeypatch.setattr("logirec.baselines.ease.HEAD", 5)
+    monkeypatch.setattr("logirec.baselines.tail.BATCH", 2)
+    table = rows_of(world, itself=True)
+    unit = table / np.maximum(1, np.sqrt(table.sum(1, keepdims=True)))
+    head = np.sort(np.argsort(-table.sum(0), kind="stable")[:5])
+    products = unit.T @ unit
+    inverse = np.linalg.inv(products[np.ix_(head, head)] + 3 * np.eye(5))
+    tail = np.setdiff1d(np.arange(ITEMS), head)
+    expected = np.zeros((ITEMS, ITEMS))
+    expected[np.ix_(head, head)] = np.eye(5) - inverse / np.diag(inverse)
+    for item in tail:
+        near = np.flatnonzero((products[item] > 0) & (np.arange(ITEMS) != item))
+        square = products[np.ix_(near, near)] + 3 * np.eye(len(near))
+        expected[near, item] = np.linalg.solve(square, products[near, item])
+    asked = basket_rows() @ unit if world.baskets() is None else basket_rows()
     found = scores(Ease(), world)
-    counts = rows_of(world).sum(0)
-    kept = np.isfinite(found).all(0)
-    assert kept.sum() == 5
-    assert counts[kept].min() >= counts[~kept].max()
+    np.testing.assert_allclose(found, asked @ expected, rtol=1e-4, atol=1e-6)
+    assert (found[:, tail] > 0).any()
+    model = Ease().fit(world)
+    table = model.low.largest(sparse.csr_array(basket_rows().astype(np.float32)), ITEMS).toarray()
+    np.testing.assert_allclose(table, found.clip(0) if world.baskets() is None else found, rtol=1e-4, atol=1e-6)
+
+
+def test_the_tail_of_a_catalogue_is_predicted_from_its_nearest_items_and_no_long_rows(monkeypatch):
+    monkeypatch.setattr("logirec.baselines.tail.LONGEST", 3)
+    rows = np.zeros((6, 5), dtype=np.float32)
+    for row, held in enumerate([(0, 1), (0, 1, 3), (1, 2, 3), (1, 3), (0, 3), (0, 1, 2, 3, 4)]):
+        rows[row, list(held)] = 1
+    head = np.array([0, 1, 2])
+    products = rows[:, head].T @ rows[:, head]
+    expected = np.zeros((2, 5))  # 4 stands in a long row alone
+    expected[0, :2] = np.linalg.solve(products[:2, :2] + 2 * np.eye(2), [2, 3])  # of the short rows; 2 is third
+    among = Products(sparse.csr_array(rows), head, products)
+    nearest = strongest(among.others(), 2)
+    np.testing.assert_allclose(solved(among, nearest, nearest, 2.0).toarray(), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("world", [link_world(), order_world()], ids=["links", "orders"])

@@ -15,7 +15,10 @@ from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import KINDS
 from logirec.evaluation.evaluate import mean_mrr, questions
 from logirec.evidence import gathering, weighing
-from logirec.evidence.gathering import best_ease, gathered, heard, tables_of
+from logirec.evidence.gathering import gathered, heard
+from logirec.evidence.lookalikes import lookalikes
+from logirec.evidence.sources import said, sources_of
+from logirec.evidence.tables import MOST, NEAR, OPINIONS, ORDERS, STRENGTHS, WORDS, _opinions, best_ease, tables_of
 from logirec.evidence.usual import USUAL
 from logirec.evidence.weighing import CURVES, Choice, Places
 from logirec.index.scorer import Scorer
@@ -58,6 +61,25 @@ def test_it_is_the_same_every_time(leak_free):
         assert torch.equal(tensor, second.tensors()[name])
 
 
+def test_a_large_catalogue_is_worked_on_part_by_part(cold_items, monkeypatch):
+    """With the same result."""
+    whole = gathered(model_of(cold_items), cold_items, valid(cold_items, 50), lookalikes(cold_items)).evidence
+    monkeypatch.setattr(gathering, "ROWS", 37)
+    parts = gathered(model_of(cold_items), cold_items, valid(cold_items, 50), lookalikes(cold_items)).evidence
+    for name, tensor in whole.tensors().items():
+        assert torch.equal(tensor, parts.tensors()[name])
+
+
+def test_weights_are_fitted_where_validation_asks_and_nowhere_else(leak_free):
+    sources = sources_of(leak_free, best_ease(leak_free, {}, "cpu"), None, ())
+    some = sources.about(np.array([3, 5, 9]))
+    for name, table in sources.tables["low"].items():
+        expected = np.zeros((leak_free.items, leak_free.items))
+        expected[[3, 5, 9]] = table.toarray()[[3, 5, 9]]
+        assert np.array_equal(some.tables["low"][name].toarray(), expected)
+    assert set(np.flatnonzero(np.diff(some.places().starts))) <= {3, 5, 9}
+
+
 def test_tables_know_the_training_links_alone(leak_free):
     held_out = {
         (one, other)
@@ -91,8 +113,10 @@ def test_how_strong_links_are_counts_where_it_says_something(tmp_path, in_order)
 @pytest.mark.parametrize(("better", "fade"), [(1.001, 0.0), (1.02, 0.5)])
 def test_the_order_of_links_must_be_worth_it(leak_free, monkeypatch, better, fade):
     """Which of the two ranks validation better by a hair is chance."""
-    monkeypatch.setattr(gathering, "mean_mrr", lambda scores, *_: 0.5 * better ** (scores.__self__.fade > 0))
-    monkeypatch.setattr(gathering, "_in_order", lambda _: True)
+    monkeypatch.setattr(
+        "logirec.evidence.tables.mean_mrr", lambda scores, *_: 0.5 * better ** (scores.__self__.fade > 0)
+    )
+    monkeypatch.setattr("logirec.evidence.tables._in_order", lambda _: True)
     assert best_ease(leak_free, valid(leak_free, 20), "cpu").fade == fade
 
 
@@ -101,7 +125,7 @@ def test_links_of_one_strength_are_not_asked_for_their_order(leak_free, monkeypa
     bought = graph.links[Relation.CO_PURCHASE]
     plain = {**graph.links, Relation.CO_PURCHASE: Links(bought.source, bought.target, np.ones(len(bought), np.float32))}
     monkeypatch.setattr(type(leak_free), "graph", lambda _: ItemGraph(leak_free.items, plain))
-    monkeypatch.setattr(gathering, "mean_mrr", None)  # there is nothing to choose
+    monkeypatch.setattr("logirec.evidence.tables.mean_mrr", None)  # there is nothing to choose
     assert best_ease(leak_free, asked, "cpu").fade == 0
 
 
@@ -130,7 +154,7 @@ def test_of_sets_a_known_link_says_all_there_is_to_say(leak_free):
     place = Places(list(tables.values()))
     linked = place.values(tables["bought"]) > 0
     for of_sets in (False, True):
-        numbers = dict(zip(tables, gathering.said(place, tables, of_sets), strict=True))
+        numbers = dict(zip(tables, said(place, tables, of_sets), strict=True))
         for name, table in tables.items():
             expected = place.values(table)
             assert expected[linked].any()
@@ -144,12 +168,11 @@ def test_what_is_known_is_left_to_the_links_where_a_set_is_ranked_without_it(lea
     """Raw ranking has it among the rest, where all tables have their say."""
     asked = []
     monkeypatch.setattr(
-        gathering,
-        "said",
+        "logirec.evidence.sources.said",
         lambda place, tables, of_sets: asked.append(of_sets) or [place.values(t) for t in tables.values()],
     )
     gathered(model_of(leak_free), leak_free, valid(leak_free, 20), filtered=filtered)
-    assert asked == [False, filtered]
+    assert asked == [False, filtered] * 2  # weighed, then made
 
 
 def test_a_set_is_answered_by_what_goes_with_all_of_it(leak_free):
@@ -167,15 +190,17 @@ def test_a_set_is_answered_by_what_goes_with_all_of_it(leak_free):
 def test_orders_are_trusted_as_far_as_validation_says(baskets, monkeypatch):
     asked, tried = valid(baskets), {}
     for strength in (0.3, 300.0):
-        fitted = Ease(strength, words=gathering.WORDS, near=gathering.NEAR).fit(baskets)
+        fitted = Ease(strength, words=WORDS, near=NEAR).fit(baskets)
         tried[strength] = np.prod([mean_mrr(fitted.scores, asked[kind], baskets.items) for kind in KINDS])
-    monkeypatch.setattr(gathering, "STRENGTHS", tuple(tried))
+    monkeypatch.setattr("logirec.evidence.tables.STRENGTHS", tuple(tried))
     assert best_ease(baskets, asked, "cpu").regularization == max(tried, key=tried.get)
 
 
 @pytest.mark.parametrize(("plain", "reads"), [(1.004, True), (1.006, False)])
 def test_the_order_of_lines_is_read_unless_plain_orders_are_better(baskets, monkeypatch, plain, reads):
-    monkeypatch.setattr(gathering, "mean_mrr", lambda scores, *_: 0.5 * (1 if scores.__self__.near else plain**0.5))
+    monkeypatch.setattr(
+        "logirec.evidence.tables.mean_mrr", lambda scores, *_: 0.5 * (1 if scores.__self__.near else plain**0.5)
+    )
     assert (best_ease(baskets, valid(baskets), "cpu").near > 0) == reads
     monkeypatch.setattr(Dataset, "lines", lambda _: None)
     assert not best_ease(baskets, valid(baskets), "cpu").near
@@ -183,9 +208,9 @@ def test_the_order_of_lines_is_read_unless_plain_orders_are_better(baskets, monk
 
 def test_what_speaks_against_a_pair_counts_in_orders_alone(leak_free, baskets):
     assert all((table.data >= 0).all() for table in tables_in(leak_free)["low"].values())
-    regression = tables_in(baskets)["low"][gathering.ORDERS]
+    regression = tables_in(baskets)["low"][ORDERS]
     assert (regression.data < 0).any()
-    whole = Ease(gathering.STRENGTHS[0], words=gathering.WORDS, near=gathering.NEAR).fit(baskets).low.weights.numpy()
+    whole = Ease(STRENGTHS[0], words=WORDS, near=NEAR).fit(baskets).low.weights.numpy()
     kept = regression.toarray()
     assert np.array_equal(np.sign(kept)[kept != 0], np.sign(whole)[kept != 0])
     for row, sizes in zip(kept, np.abs(whole), strict=True):
@@ -244,14 +269,14 @@ def test_few_queries_stay_near_what_is_usual(leak_free, monkeypatch):
 
 def test_opinions_are_the_mean_of_what_models_think(leak_free):
     models = [model_of(leak_free), LogiRec(leak_free.items, model_of(leak_free).config, 1).eval()]
-    found = gathering._opinions(models).toarray()
+    found = _opinions(models).toarray()
     rows = ragged_of([[row] for row in range(leak_free.items)])
     logs = torch.stack([Scorer(model).scores(rows).log_softmax(1) for model in models]).mean(0)
     logs.fill_diagonal_(-torch.inf)
     expected = logs.softmax(1).numpy()
     scale = np.median(expected.max(1))
     assert np.allclose(np.where(found, expected / scale, 0), found, rtol=1e-4)
-    assert ((found > 0).sum(1) == min(gathering.MOST, leak_free.items - 1)).all()
+    assert ((found > 0).sum(1) == min(MOST, leak_free.items - 1)).all()
     assert np.allclose(found.max(1), expected.max(1) / scale, rtol=1e-4)
 
 
@@ -280,6 +305,6 @@ def test_opinions_of_orders_must_be_worth_it(baskets, monkeypatch, worth, counts
     monkeypatch.setattr(gathering.Weighing, "best", best)
     weights = gathered(model_of(baskets), baskets, valid(baskets, 20), voices=[model_of(baskets)]).weights["low"]
     assert weights.shape == (len(tables), len(CURVES))
-    opinions = list(tables).index(gathering.OPINIONS)
+    opinions = list(tables).index(OPINIONS)
     assert weights[opinions].any() == counts
     assert np.delete(weights, opinions, axis=0).all()

@@ -103,13 +103,18 @@ def test_it_takes_the_place_of_what_it_is_like():
             assert torch.equal(old, new)
 
 
-def test_pairs_are_spread_to_both_sides():
+def test_pairs_are_spread_to_both_sides(monkeypatch):
+    monkeypatch.setattr("logirec.evidence.lookalikes.TILE", 1)  # in more than one step
+    monkeypatch.setattr("logirec.evidence.lookalikes.ROWS", 4)
     draws = np.random.default_rng(0)
     table, alike = np.zeros((6, 6)), np.zeros((6, 6))
     table[:4, :4], alike[4:, :4] = draws.random((4, 4)), draws.random((2, 4))
-    first, second = spread_to(sparse.csr_array(table), sparse.csr_array(alike))
-    assert np.allclose(first.toarray(), alike @ table)
-    assert np.allclose(second.toarray(), (table + alike @ table) @ alike.T)
+    asked = alike @ table
+    for most in (6, 2):
+        found = spread_to(sparse.csr_array(table), sparse.csr_array(alike), most)
+        for one, expected in zip(found, (asked, (table + asked) @ alike.T), strict=True):
+            least = np.sort(expected, axis=1)[:, -most, None]
+            assert np.allclose(one.toarray(), np.where(expected >= least, expected, 0))
 
 
 def test_evidence_of_lookalikes_finds_new_items(cold_items):

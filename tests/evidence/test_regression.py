@@ -52,12 +52,39 @@ def test_it_is_what_solving_for_each_target_by_itself_gives(leak_free, monkeypat
             np.testing.assert_allclose(row, np.maximum(expected, 0), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("fade", [0.0, 0.5])
+def test_of_a_large_catalogue_what_occurs_least_is_solved_for_among_what_is_like_it(leak_free, monkeypatch, fade):
+    monkeypatch.setattr(regression, "HEAD", 7)
+    monkeypatch.setattr(regression, "MOST_TARGETS", 5)
+    monkeypatch.setattr(regression, "MOST_NEAR", 1_000)
+    monkeypatch.setattr("logirec.baselines.tail.LONGEST", 1_000)
+    items, every = leak_free.items, dense_features(leak_free, fade)
+    whole = sparse.eye_array(items, format="csr", dtype=np.float32)
+    for found, block in zip(both_ways(leak_free, fade=fade), (0, 1), strict=True):
+        scores = found.largest(whole, items).toarray()
+        scores = scores if found.backward else scores.T
+        linked = np.flatnonzero((every[:, block * items : (block + 1) * items] != 0).sum(0) > 1)
+        others = np.setdiff1d(linked, found.targets)
+        assert (len(found.targets), len(others) > 20) == (5, True)
+        for target in others[::9]:
+            wanted = every[:, block * items + target]
+            near = np.flatnonzero(every @ (every.T @ wanted) > 0)
+            features = np.delete(every[near], [target, items + target, 2 * items + target], axis=1)
+            products = features @ features.T
+            expected = np.zeros(items)
+            expected[near] = products @ np.linalg.solve(products + STRENGTH * np.eye(len(near)), wanted[near])
+            np.testing.assert_allclose(scores[target], np.maximum(expected, 0), rtol=1e-3, atol=1e-5)
+    monkeypatch.setattr(regression, "LONGEST", 0)  # what is named in too many rows is left out
+    assert not both_ways(leak_free)[0].tail.nnz
+
+
 def test_no_pair_is_predicted_from_itself(leak_free):
     for found in both_ways(leak_free):
         place = {int(column): at for at, column in enumerate(kept_columns(leak_free))}
         for at, target in enumerate(found.targets):
             named = [place[c] for c in range(target, 3 * leak_free.items, leak_free.items) if c in place]
-            np.testing.assert_allclose(found.weights[named, at], 0, atol=1e-5)
+            weights = found.weights.T if found.backward else found.weights  # (columns, targets)
+            np.testing.assert_allclose(weights[named, at], 0, atol=1e-5)
 
 
 def kept_columns(dataset):

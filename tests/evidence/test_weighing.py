@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 
@@ -14,6 +15,7 @@ from logirec.evidence.fitting import FAR, Belief, Entries, counted, fitted
 from logirec.evidence.places import CURVES, Places, amounts
 from logirec.evidence.weighing import FORMS, Weighing
 from logirec.index.scorer import Scorer
+from logirec.model.evidence import Evidence
 from logirec.relation import Relation
 from tests.baselines.worlds import ragged_of
 from tests.evidence.test_gathering import model_of, tables_in, valid
@@ -216,7 +218,8 @@ def test_ways_are_judged_as_the_evidence_that_they_make_ranks(leak_free, kind):
     for way, mrr in zip(ways, found, strict=True):
         expected = []
         for half, theirs in zip(halves, way[::-1], strict=True):
-            evidence = place.evidence(np.stack([amounts(numbers, theirs)] * 2))
+            parts = (place.starts, place.targets, np.stack([amounts(numbers, theirs)] * 2), place.viewed)
+            evidence = Evidence(*map(torch.from_numpy, parts))
             part = Questions(asked.queries.take(half), asked.filters.take(half))
             expected.append(mean_mrr(Scorer(model, evidence).scores, part, leak_free.items, counts[half]))
         assert mrr == pytest.approx(np.average(expected, weights=[counts[half].sum() for half in halves]), rel=1e-3)

@@ -4,7 +4,8 @@ With G = X'X + regularization * I and P = G^-1, the map is B = I - P / diag(P): 
 predicts itself. Rows are unit vectors here, so that long rows do not outweigh the rest. `beside` also learns from
 what an item is bought with the other way round and from what it is viewed with, at that weight; `words` from a row per
 word of their descriptions, which holds the items that it describes; `near` from which items stand near each other in an
-order; `fade` reads how strong links are (rows.py).
+order; `fade` reads how strong links are (rows.py). Of a large catalogue the inverse is of the items that occur most,
+and the others have regressions of their own (tail.py).
 """
 
 from dataclasses import dataclass
@@ -16,11 +17,10 @@ from scipy import sparse
 from torch import Tensor
 
 from logirec.baselines.base import LinkBaseline, Unsuited
-from logirec.baselines.rows import Rows, co_purchases, near, rows, scaled, with_itself
+from logirec.baselines.rows import Rows, co_purchases, gram, near, rows, scaled, strongest, with_itself
+from logirec.baselines.tail import HEAD, MOST_NEAR, Products, solved
 from logirec.data.dataset import Dataset
 from logirec.data.words import bags
-
-MOST_ITEMS = 15_000  # a dense inverse: 1 GB at this size. Of a larger catalogue, the items that occur most
 
 
 class Ease(LinkBaseline):
@@ -46,15 +46,23 @@ class Ease(LinkBaseline):
             around = (with_itself(other) for other in (co_purchases(dataset, not reverse, self.fade), self.views))
             table = sparse.vstack([table, *(scaled(other, 0.5) * np.float32(self.beside) for other in around)])
         counts = np.bincount(table.indices, minlength=dataset.items)
-        kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
+        kept = np.sort(np.argsort(-counts, kind="stable")[:HEAD])
         if self.words:
             table = sparse.vstack([table, bags(dataset).T * np.float32(self.words)])
         if self.near and (lines := dataset.lines()) is not None:
             table = sparse.vstack([table, near(lines, dataset.items) * np.float32(self.near)])
-        return Learnt(known, kept, self._solve(table.tocsc()[:, kept]), dataset.items)
+        products = gram(table.tocsc()[:, kept])
+        tail = None if len(kept) == dataset.items else self._tail(Products(table, kept, products))
+        return Learnt(known, kept, self._solve(products), tail, dataset.items)
 
-    def _solve(self, table: Any) -> Tensor:
-        gram = torch.from_numpy((table.T @ table).toarray()).to(self.device)
+    def _tail(self, among: Products) -> Any:
+        """(N, N) sparse: the map to the items without an inverse, each from those that it occurs with most."""
+        near = strongest(among.others(), MOST_NEAR)
+        weights = solved(among, near, near, self.regularization)
+        return among.placed(weights).T.tocsr()
+
+    def _solve(self, products: np.ndarray) -> Tensor:
+        gram = torch.from_numpy(products).to(self.device)
         gram.diagonal().add_(self.regularization)
         inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
         weights = inverse.div_(-inverse.diagonal().clone())
@@ -64,15 +72,16 @@ class Ease(LinkBaseline):
 @dataclass(frozen=True)
 class Learnt:
     known: Rows
-    kept: np.ndarray  # (K,) the items that are predicted
+    kept: np.ndarray  # (K,) the items with an inverse
     weights: Tensor  # (K, K)
+    tail: Any  # (N, N) sparse: the map to the others, if there are any
     items: int
 
     def __call__(self, baskets: Any) -> Tensor:
         found = self._of_kept(baskets)
-        if len(self.kept) == self.items:
+        if self.tail is None:
             return found
-        scores = found.new_full((len(found), self.items), -torch.inf)
+        scores = torch.from_numpy((self.known.of(baskets) @ self.tail).toarray()).to(found.device)
         scores[:, torch.from_numpy(self.kept).to(found.device)] = found
         return scores
 
@@ -86,7 +95,11 @@ class Learnt:
         values = found.gather(1, places)
         starts = np.arange(len(found) + 1) * values.shape[1]
         shape = (len(found), self.items)
-        return sparse.csr_array((values.numpy().ravel(), self.kept[places.numpy().ravel()], starts), shape)
+        first = sparse.csr_array((values.numpy().ravel(), self.kept[places.numpy().ravel()], starts), shape)
+        if self.tail is None:
+            return first
+        others = self.known.of(baskets) @ self.tail
+        return strongest(first + (others.maximum(0) if self.known.by_item else others), most)
 
     def _of_kept(self, baskets: Any) -> Tensor:
         """(B, K). A row has few items, of which a processor can make use and a GPU need not."""

@@ -10,6 +10,7 @@ from logirec.data.graph import matrix, standing
 from logirec.data.query_sets import Ragged
 from logirec.relation import Relation
 
+STEP = 1_000  # rows of a dense product made at once
 APART = 3  # lines of an order that are up to so far apart stand near each other
 
 
@@ -69,6 +70,15 @@ def scaled(table: Any, power: float) -> Any:
     lengths = table.power(2).sum(axis=1).astype(np.float32)
     lengths[lengths == 0] = 1
     return sparse.diags_array(lengths**-power).astype(np.float32) @ table
+
+
+def gram(table: Any) -> np.ndarray:
+    """(K, K) dense: the product of the columns of (T, K) sparse with each other, without all of it sparse before."""
+    across, table = table.T.tocsr(), table.tocsr()
+    found = np.empty((table.shape[1], table.shape[1]), dtype=table.dtype)
+    for first in range(0, len(found), STEP):
+        found[first : first + STEP] = (across[first : first + STEP] @ table).toarray()
+    return found
 
 
 def strongest(table: Any, most: int) -> Any:

@@ -1,66 +1,28 @@
 """Dataset and trained model -> the evidence that is added to the model's scores.
 
-Nine tables say something of a pair of items: how likely links, views and words of the one have it that it is bought
-with the other, and those of the other that it is bought with the one (regression), how well what one is bought with
-predicts the other (EASE), what items like it are bought with (row cosine), what those viewed with it are bought with,
-how many neighbours the two share, and whether the pair is linked, linked the other way, or viewed together. Of orders
-there are two, EASE and row cosine. One more is what models think of it (`heard`), where there are any. How much each
-counts is learnt on validation (weighing.py), for single items and for sets apart.
+How much each table of it counts (tables.py) is learnt on validation (weighing.py), for single items and for sets apart.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from functools import partial
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from scipy import sparse
 
-from logirec.baselines import ease, row_cosine
-from logirec.baselines.rows import co_purchases, either_way, scaled, strongest
+from logirec.baselines import ease
 from logirec.data.dataset import Dataset
-from logirec.data.graph import matrix, standing
-from logirec.data.query_sets import KINDS, Kind, Ragged
-from logirec.evaluation.evaluate import Questions, mean_mrr
-from logirec.evidence.lookalikes import of_unseen, spread_to
-from logirec.evidence.places import Places, amounts
-from logirec.evidence.regression import both_ways
+from logirec.data.query_sets import KINDS, Kind
+from logirec.evaluation.evaluate import Questions
+from logirec.evidence.places import amounts
+from logirec.evidence.sources import Sources, sources_of
+from logirec.evidence.tables import OPINIONS, Tables, best_ease
 from logirec.evidence.usual import USUAL
 from logirec.evidence.weighing import FORMS, FORMS_OF_ORDERS, WORTH_IT, Choice, Weighing
-from logirec.index.scorer import Scorer
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
-from logirec.relation import Relation
 
-MOST = 200  # items kept of each item's row in a table
-TILE = 1 << 24  # numbers held at once
-FADE = 0.5  # how much less an item's weakest link may count than its strongest
-STRENGTHS = (3.0, 1.0, 10.0, 30.0)  # regularisations of EASE that are tried on orders
-BOUGHT = "bought"  # the links themselves
-OPINIONS = "opinions"  # what models think
-ORDERS = "ease of orders"  # which says what links do not, and counts otherwise
-WORDS = 0.7  # how much a word that items share counts beside an order that they share
-TELLING = 4_000  # queries of a kind that say which EASE is best: each EASE ranks them all
-NEAR = 0.55  # how much lines of an order that stand near each other count beside the order
-
-
-Tables = dict[str, Any]  # name -> (N, N) sparse
-
-
-class Sources(NamedTuple):
-    """What a dataset says of pairs."""
-
-    tables: dict[Kind, Tables]
-    of_new: dict[Kind, list[Any]]  # the same said of new items
-    new: np.ndarray  # (N,)
-    place: Places
-
-    def numbers(self, kind: Kind, filtered: bool) -> list[np.ndarray]:
-        """Of each table, then of each about new items."""
-        known = said(self.place, self.tables[kind], of_sets=filtered and kind == "high")
-        return known + [self.place.values(table) for table in self.of_new[kind]]
+ROWS = 8_192  # items whose evidence is made at once
 
 
 class Gathered(NamedTuple):
@@ -84,19 +46,20 @@ def gathered(
     `filtered`: what is known is not ranked, as usual: weights are near what they usually are; for sets see `said`."""
     device = model.raw_items.device
     how = best_ease(dataset, asked, device.type)
-    sources = _sources(dataset, how, alike, voices)
+    sources = sources_of(dataset, how, alike, voices)
     forms = FORMS if dataset.baskets() is None else FORMS_OF_ORDERS
     chosen: dict[Kind, Choice] = {}
     weights: dict[Kind, np.ndarray] = {}
-    made: dict[Kind, np.ndarray] = {}
     for kind in KINDS:
         if kind in asked and len(asked[kind].queries):
-            numbers, tables = sources.numbers(kind, filtered), sources.tables[kind]
+            some = sources.about(np.unique(asked[kind].queries.members.values))
+            place, tables = some.places(), some.tables[kind]
+            weighing = Weighing(model, asked[kind], place, some.new, forms)
             expected = _usual(kind, tables) if filtered else None
-            weighing = Weighing(model, asked[kind], sources.place, sources.new, forms)
-            chosen[kind], weights[kind] = _weighed(weighing, numbers, list(tables), expected)
-            made[kind] = amounts(numbers, weights[kind])
-    return Gathered(_together(sources.place, made).to(device), chosen, weights, how)
+            chosen[kind], weights[kind] = _weighed(
+                weighing, some.numbers(place, kind, filtered), list(tables), expected
+            )
+    return Gathered(_made(sources, weights, filtered).to(device), chosen, weights, how)
 
 
 def _weighed(
@@ -119,9 +82,8 @@ def again(
     found: Gathered, dataset: Dataset, alike: Any = None, voices: Sequence[LogiRec] = (), filtered: bool = True
 ) -> Evidence:
     """The same evidence from a dataset that knows more: its tables, weighed as before."""
-    sources = _sources(dataset, copy(found.how).fit(dataset), alike, voices)
-    made = {kind: amounts(sources.numbers(kind, filtered), weights) for kind, weights in found.weights.items()}
-    return _together(sources.place, made).to(found.evidence.starts.device)
+    sources = sources_of(dataset, copy(found.how).fit(dataset), alike, voices)
+    return _made(sources, found.weights, filtered).to(found.evidence.starts.device)
 
 
 def heard(models: Sequence[LogiRec], dataset: Dataset) -> Sequence[LogiRec]:
@@ -130,142 +92,22 @@ def heard(models: Sequence[LogiRec], dataset: Dataset) -> Sequence[LogiRec]:
     return models if dataset.baskets() is not None else models[1:]
 
 
-def _together(place: Places, made: Mapping[Kind, np.ndarray]) -> Evidence:
-    """A kind that validation had nothing to say of is as the other."""
-    other = next(iter(made.values()), np.zeros(len(place.targets), dtype=np.float32))
-    return place.evidence(np.stack([made.get(kind, other) for kind in KINDS]))
-
-
-def _sources(dataset: Dataset, how: ease.Ease, alike: Any, voices: Sequence[LogiRec]) -> Sources:
-    tables = tables_of(dataset, how, voices)
-    of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
-    alike = sparse.csr_array((dataset.items, dataset.items)) if alike is None else of_unseen(alike, dataset)
-    if alike.nnz:
-        for kind, some in tables.items():
-            counted = (table for name, table in some.items() if name != OPINIONS)  # models know what is new themselves
-            of_new[kind] = [strongest(part, MOST) for table in counted for part in spread_to(table, alike)]
-    views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items)
-    place = Places([table for kind in tables for table in (*tables[kind].values(), *of_new[kind])], views)
-    return Sources(tables, of_new, np.diff(alike.indptr) > 0, place)
-
-
-def said(place: Places, tables: Tables, of_sets: bool) -> list[np.ndarray]:
-    """The numbers of each table. `of_sets`: a link that is known says all there is to say of its pair, so that how well
-    the other tables would have guessed it does not decide which of a set's answers comes first."""
-    numbers = {name: place.values(table) for name, table in tables.items()}
-    if of_sets and BOUGHT in numbers:
-        unknown = numbers[BOUGHT] == 0
-        numbers = {name: found if name == BOUGHT else found * unknown for name, found in numbers.items()}
-    return list(numbers.values())
+def _made(sources: Sources, weights: Mapping[Kind, np.ndarray], filtered: bool) -> Evidence:
+    """Some items after the other. A kind that validation had nothing to say of is as the other."""
+    parts, items = [], len(sources.new)
+    for first in range(0, items, ROWS):
+        mine = np.arange(first, min(first + ROWS, items))
+        some = sources.about(mine)
+        place = some.places()
+        made = {kind: amounts(some.numbers(place, kind, filtered), weights[kind]) for kind in weights}
+        other = next(iter(made.values()), np.zeros(len(place.targets), dtype=np.float32))
+        both = np.stack([made.get(kind, other) for kind in KINDS])
+        parts.append((np.diff(place.starts)[mine], place.targets, both, place.viewed))
+    lengths, targets, numbers, viewed = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return Evidence(*map(torch.from_numpy, (starts, targets, numbers, viewed)))
 
 
 def _usual(kind: Kind, tables: Tables) -> np.ndarray | None:
     found = USUAL[kind]
     return np.array([found[name] for name in tables]) if tables.keys() <= found.keys() else None
-
-
-# Tables ------------------------------------------------------------------------------------------------------------
-
-
-def tables_of(dataset: Dataset, how: ease.Ease, voices: Sequence[LogiRec] = ()) -> dict[Kind, Tables]:
-    """With numbers around 1; `how`: EASE, fitted. Where sets run against the links, theirs are of links reversed."""
-    learnt: dict[str, Any] = {
-        ORDERS if dataset.baskets() is not None else "ease": how,
-        "row cosine": row_cosine.RowCosine(power=4.0, fade=how.fade).fit(dataset),
-    }
-    opinions = {OPINIONS: _opinions(voices)} if voices else {}
-    of_kind = partial(_of_kind, dataset, how.device, how.fade)
-    low = of_kind({name: one.low for name, one in learnt.items()}, reverse=False) | opinions
-    if not dataset.sets_run_backwards:
-        return {"low": low, "high": low}
-    return {"low": low, "high": of_kind({name: one.high for name, one in learnt.items()}, reverse=True) | opinions}
-
-
-def best_ease(dataset: Dataset, asked: Mapping[Kind, Questions], device: str) -> ease.Ease:
-    """How far to trust a count of orders, and whether the order of its lines, or of an item's links, says anything,
-    depends on the shop: validation tells. Of links its single items do: a set's known links speak for themselves."""
-
-    few = {kind: some.thinned(TELLING) for kind, some in asked.items()}
-
-    def mrr(one: ease.Ease, kinds: Sequence[Kind]) -> float:
-        return float(np.prod([mean_mrr(one.scores, few[kind], dataset.items) for kind in kinds]))
-
-    if dataset.baskets() is not None:
-        near, kinds = 0.0 if dataset.lines() is None else NEAR, list(asked)
-        tried = (ease.Ease(strength, words=WORDS, near=near, device=device).fit(dataset) for strength in STRENGTHS)
-        found, best = max(((mrr(one, kinds), one) for one in tried), key=itemgetter(0))
-        if not near:
-            return best
-        plain = ease.Ease(best.regularization, words=WORDS, device=device).fit(dataset)
-        return plain if mrr(plain, kinds) > WORTH_IT * found else best
-    plain = ease.Ease(beside=0.5, device=device).fit(dataset)
-    if not asked or not _in_order(dataset):
-        return plain
-    first = list(asked)[:1]
-    faded = ease.Ease(beside=0.5, fade=FADE, device=device).fit(dataset)
-    return faded if mrr(faded, first) > WORTH_IT * mrr(plain, first) else plain
-
-
-def _in_order(dataset: Dataset) -> bool:
-    """Whether some of an item's links are stronger than others."""
-    return bool(standing(dataset.graph().links[Relation.CO_PURCHASE], dataset.items).any())
-
-
-def _of_kind(dataset: Dataset, device: str, fade: float, learnt: Tables, reverse: bool) -> Tables:
-    tables = {name: _pruned(one.largest, dataset.items) for name, one in learnt.items()}
-    if dataset.baskets() is not None:  # orders have told how often, which is more than whether
-        return tables
-    views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items).astype(np.float32)
-    viewed, bought, sold = either_way(views), co_purchases(dataset, reverse), co_purchases(dataset, not reverse)
-    linked = either_way(bought)
-    neighbours = scaled(linked, 1.0)  # a neighbour of many says less
-    forward, backward = both_ways(dataset, reverse, device, fade)
-    faded = co_purchases(dataset, reverse, fade)
-    made: dict[str, Callable[[Any, int], Any]] = {
-        "regression": forward.largest,
-        "regression backwards": backward.largest,
-        "past views": partial(_through, scaled(viewed, 1.0), faded),
-        "shared neighbours": partial(_through, linked, neighbours),
-    }
-    tables |= {name: _pruned(one, dataset.items) for name, one in made.items()}
-    return tables | {BOUGHT: bought, "sold": sold, "viewed": viewed}
-
-
-def _through(first: Any, second: Any, items: Any, most: int) -> Any:
-    """What items (B, N) are linked with by way of another, the largest."""
-    return strongest(items @ first @ second, most)
-
-
-def _opinions(models: Sequence[LogiRec]) -> Any:
-    """How likely models have it that one item goes with another, by the mean of their logarithms; the largest."""
-    items, parts = models[0].items, []
-    step = max(1, TILE // items)
-    for first in range(0, items, step):
-        mine = np.arange(first, min(first + step, items))
-        baskets = Ragged(np.arange(len(mine) + 1), mine)
-        means = torch.stack([Scorer(model).scores(baskets).log_softmax(1) for model in models]).mean(0)
-        means[torch.arange(len(mine)), torch.from_numpy(mine)] = -torch.inf
-        values, places = means.softmax(1).topk(min(MOST, items), dim=1)
-        starts = np.arange(len(mine) + 1) * values.shape[1]
-        flat = (values.cpu().numpy().ravel(), places.cpu().numpy().ravel(), starts)
-        parts.append(sparse.csr_array(flat, (len(mine), items)))
-    return _around_one(sparse.vstack(parts, format="csr"))
-
-
-def _around_one(table: Any) -> Any:
-    best = np.abs(strongest(table, 1).data)
-    return table / np.float32(np.median(best) if len(best) else 1)
-
-
-def _pruned(largest: Callable[[Any, int], Any], items: int) -> Any:
-    """The largest numbers of each item alone."""
-    parts, step = [], max(1, TILE // min(items, ease.MOST_ITEMS))
-    for first in range(0, items, step):
-        mine = np.arange(first, min(first + step, items))
-        alone = sparse.csr_array((np.ones(len(mine), np.float32), mine, np.arange(len(mine) + 1)), (len(mine), items))
-        parts.append(largest(alone, MOST + 1))  # and itself
-    whole = sparse.vstack(parts, format="csr")
-    whole.setdiag(0)
-    whole = strongest(whole, MOST)
-    whole.eliminate_zeros()
-    return _around_one(whole)

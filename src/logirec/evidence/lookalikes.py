@@ -17,7 +17,7 @@ from logirec.relation import Relation
 
 MOST = 30  # items that a new one is the mean of
 POWER = 4.0  # of the cosines: the nearest count most
-TILE = 1 << 24  # numbers held at once
+TILE, ROWS = 1 << 24, 256  # numbers held at once, and rows worked on at once at least
 
 
 def lookalikes(dataset: Dataset) -> Any:
@@ -51,10 +51,15 @@ def take_places(model: LogiRec, alike: Any) -> None:
                 table[rows] = torch.sparse.mm(weights, table)
 
 
-def spread_to(table: Any, alike: Any) -> tuple[Any, Any]:
-    """What a table of pairs (N, N) says of the lookalikes, said of the new items: as the first and as the second."""
-    asked = (alike @ table).tocsr()
-    return asked, ((table + asked) @ alike.T).tocsr()
+def spread_to(table: Any, alike: Any, most: int) -> tuple[Any, Any]:
+    """What a table of pairs (N, N) says of the lookalikes, said of the new items: as the first and as the second; the
+    largest of each row."""
+    step, first, second = max(ROWS, TILE // table.shape[0]), [], []
+    for at in range(0, table.shape[0], step):
+        asked = (alike[at : at + step] @ table).tocsr()
+        first.append(strongest(asked, most))
+        second.append(strongest((table[at : at + step] + asked) @ alike.T, most))
+    return sparse.vstack(first, format="csr"), sparse.vstack(second, format="csr")
 
 
 def of_unseen(alike: Any, dataset: Dataset) -> Any:

@@ -10,12 +10,10 @@ from operator import add
 from typing import Any
 
 import numpy as np
-import torch
 from scipy import sparse
 
 from logirec.baselines.base import members
 from logirec.data.query_sets import Ragged
-from logirec.model.evidence import Evidence
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
@@ -40,7 +38,11 @@ class Places:
         self.targets = (self.keys % self.items).astype(np.int32)
         counts = np.bincount(self.keys // self.items, minlength=self.items)
         self.starts = np.concatenate([[0], np.cumsum(counts)])
-        self.viewed = np.isin(self.keys, [] if viewed is None else self._keys(viewed))
+        self.viewed = np.zeros(len(self.keys), dtype=bool)
+        if viewed is not None and len(self.keys):
+            keys = self._keys(viewed)
+            at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)  # some are no places
+            self.viewed[at[self.keys[at] == keys]] = True
 
     def _keys(self, table: Any) -> np.ndarray:
         rows, columns = table.tocoo().coords
@@ -52,9 +54,6 @@ class Places:
         found = np.zeros(len(self.keys), dtype=np.float32)
         found[np.searchsorted(self.keys, self._keys(table))] = table.tocoo().data
         return found
-
-    def evidence(self, amounts: np.ndarray) -> Evidence:
-        return Evidence(*map(torch.from_numpy, (self.starts, self.targets, amounts, self.viewed)))
 
     def sums(
         self, baskets: Ragged, tables: list[np.ndarray], unlike: bool = False

@@ -11,6 +11,9 @@ The same P predicts both ways: what item i is bought with, and who is bought wit
 there are fewer items than columns the inverse of items, A = (FF' + strength * I)^-1 (N, N), gives the same for less:
 
     P F'  =  F'A      strength * P  =  I - F'AF
+
+Of a large catalogue what occurs least has regressions of its own (baselines/tail.py), with G = FF' of the items most
+like those it is bought with. Without the columns that name it, what y_j comes to there is y_j - strength * A y_j.
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from logirec.baselines.rows import co_purchases, either_way, scaled, with_itself
+from logirec.baselines.rows import STEP, co_purchases, either_way, gram, scaled, strongest, with_itself
+from logirec.baselines.tail import HEAD, LONGEST, MOST_NEAR, Products, short_rows, solved
 from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
 from logirec.data.words import bags
@@ -38,8 +42,9 @@ class Predicted:
 
     features: Any  # (N, K) sparse
     targets: np.ndarray  # (T,) items
-    weights: Tensor  # (K, T)
+    weights: Tensor  # (K, T); backward (T, K)
     backward: bool  # the targets are asked about, and each item's features answer
+    tail: Any = None  # (N, N) sparse: what is said of other targets
 
     def largest(self, baskets: Any, most: int) -> Any:
         """(B, N) sparse: the largest scores of each basket, none below zero."""
@@ -47,14 +52,15 @@ class Predicted:
         if self.backward:
             asked = baskets.tocsc()[:, self.targets].tocsr()
             rows = np.flatnonzero(np.diff(asked.indptr))  # of a large catalogue few can be asked about
-            found = _product(self.features, _product(asked[rows], self.weights.T).T).T
+            found = _product(self.features, _product(asked[rows], self.weights).T).T
             places = torch.arange(items)
         else:
             found, places = _product(baskets @ self.features, self.weights), torch.from_numpy(self.targets)
         values, best = found.clamp(min=0).topk(min(most, len(places)), dim=1)
         columns = places[best.cpu()].numpy().ravel()
         owners = np.repeat(rows, values.shape[1])
-        return sparse.csr_array((values.cpu().numpy().ravel(), (owners, columns)), (baskets.shape[0], items))
+        first = sparse.csr_array((values.cpu().numpy().ravel(), (owners, columns)), (baskets.shape[0], items))
+        return first if self.tail is None else strongest(first + baskets @ self.tail, most)
 
 
 def both_ways(
@@ -73,15 +79,23 @@ def both_ways(
     place[kept] = np.arange(len(kept))
     features = known[:, kept].tocsr()
     by_items = items < len(kept)
-    inverse = _inverse(features @ features.T if by_items else features.T @ features, device)
+    among = _among(known) if items > HEAD else None
+    inverse = _inverse(gram(features.T if by_items else features), device)
     found = []
     for at, linked in enumerate((bought, sold)):
-        targets = _most(np.bincount(linked.indices, minlength=items), MOST_TARGETS)
+        counts = np.bincount(linked.indices, minlength=items)
+        targets = _most(counts, MOST_TARGETS)
         named = np.stack([place[block * items + targets] for block in range(len(blocks))])
         wanted = blocks[at].tocsc()[:, targets]
-        found.append((targets, (_by_items if by_items else _by_columns)(inverse, features, wanted, named, at)))
-    (targets, forward), (askers, backward) = found
-    return Predicted(features, targets, forward, False), Predicted(features, askers, backward, True)
+        weights = (_by_items if by_items else _by_columns)(inverse, features, wanted, named, at)
+        counts[targets] = 0
+        tail = None if among is None else _of_tail(among, known, len(blocks), blocks[at], np.flatnonzero(counts))
+        found.append((targets, weights, tail))
+    (targets, forward, to), (askers, backward, back) = found
+    return (
+        Predicted(features, targets, forward, False, None if to is None else to.T.tocsr()),
+        Predicted(features, askers, backward.T.contiguous(), True, back),
+    )
 
 
 def _most(counts: np.ndarray, most: int) -> np.ndarray:
@@ -91,8 +105,8 @@ def _most(counts: np.ndarray, most: int) -> np.ndarray:
     return kept
 
 
-def _inverse(products: Any, device: str) -> Tensor:
-    table = _dense(products, device)
+def _inverse(products: np.ndarray, device: str) -> Tensor:
+    table = torch.from_numpy(products).to(device)
     table.diagonal().add_(STRENGTH)
     table = torch.linalg.cholesky(table)  # under the same name: the first is not needed any more, and large
     return torch.cholesky_inverse(table)
@@ -107,6 +121,29 @@ def _product(table: Any, dense: Tensor) -> Tensor:
     if dense.device.type == "cpu":
         return torch.from_numpy(np.asarray(table @ dense.numpy()))
     return _dense(table, dense.device) @ dense
+
+
+def _among(known: Any) -> Products:
+    """G of the items' features (N, K)."""
+    rows = known.tocsr()
+    head = np.sort(np.argsort(-np.diff(rows.indptr), kind="stable")[:HEAD])
+    return Products(rows.T, head, gram(rows[head].T))
+
+
+def _of_tail(among: Products, known: Any, blocks: int, wanted: Any, targets: np.ndarray) -> Any:
+    """(N, N) sparse: a row for each target, its column of `wanted` (N, N) as the features (N, K) of others have it."""
+    items = known.shape[0]
+    own = items * np.arange(blocks)[:, None] + targets  # the columns that name it
+    own = own[:, np.diff(known.indptr)[own].max(0) <= LONGEST]
+    if not own.size:
+        return sparse.csr_array((items, items), dtype=np.float32)
+    wanted, short = wanted.tocsc()[:, own[0]].T.tocsr(), short_rows(known.T)
+    steps = [wanted[first : first + STEP] for first in range(0, wanted.shape[0], STEP)]
+    near = sparse.vstack([strongest(step @ short.T @ short, MOST_NEAR) for step in steps], format="csr")
+    away = solved(among, near, wanted, STRENGTH, [known[:, columns].T.tocsr() for columns in own])
+    found = (wanted.multiply(near > 0) - STRENGTH * away).maximum(0).tocsr()
+    places = (np.repeat(own[0], np.diff(found.indptr)), found.indices)
+    return sparse.csr_array((found.data, places), (items, items))
 
 
 # Weights (K, T) of targets (N, T), none at a target's own columns `named` (S, T), -1 for those that were left out; the
