@@ -66,7 +66,7 @@ class Ease(LinkBaseline):
         gram.diagonal().add_(self.regularization)
         inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
         weights = inverse.div_(-inverse.diagonal().clone())
-        return weights.fill_diagonal_(0)
+        return weights.fill_diagonal_(0).contiguous()  # row by row, as sparse products read it: else each copies it
 
 
 @dataclass(frozen=True)

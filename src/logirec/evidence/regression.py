@@ -93,7 +93,7 @@ def both_ways(
         found.append((targets, weights, tail))
     (targets, forward, to), (askers, backward, back) = found
     return (
-        Predicted(features, targets, forward, False, None if to is None else to.T.tocsr()),
+        Predicted(features, targets, forward.contiguous(), False, None if to is None else to.T.tocsr()),
         Predicted(features, askers, backward.T.contiguous(), True, back),
     )
 
