@@ -196,6 +196,13 @@ def test_one_that_cannot_be_trained_does_not_stop_the_others(dataset, monkeypatc
     assert result["left_out"] == {"lookup": "the loss is no number any more"}
 
 
+def test_one_that_is_too_large_does_not_stop_the_others(dataset, monkeypatch):
+    monkeypatch.setattr("logirec.baselines.lookup.Lookup.fit", lambda *_: np.empty((1 << 30, 1 << 25)))
+    result = compare(dataset, CompareOptions(("lookup", "popularity")))
+    assert set(result["models"]) == {"popularity"}
+    assert result["left_out"] == {"lookup": "out of memory"}
+
+
 def test_one_kind_of_query_alone(dataset, monkeypatch, tmp_path):
     ask = Match._questions
     monkeypatch.setattr(Match, "_questions", lambda self, stage, most: {"low": ask(self, stage, most)["low"]})

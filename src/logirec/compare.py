@@ -64,6 +64,8 @@ def compare(
             results[name] = match.result(name)
         except InputError as error:  # nothing here that it could learn from, or it diverged: the others go on
             left_out[name] = str(error)
+        except (MemoryError, torch.OutOfMemoryError):
+            left_out[name] = "out of memory"
     if not results:
         raise InputError("; ".join(f"{name}: {why}" for name, why in left_out.items()))
     return {

@@ -116,6 +116,7 @@ def train(
         with progress.task(name, recipe.training.max_steps) as task, _log(writer, place) as log:
             outcome = run_training(stepper, validate, place, task, log, options.checkpoint_seconds)
         stepper.model.load_state_dict(outcome.weights)
+        stepper.model.zero_grad(set_to_none=True)
         return Trained(stepper.model, kept(), outcome)
 
     before = torch.get_float32_matmul_precision()
@@ -127,6 +128,7 @@ def train(
         ]
     finally:
         torch.set_float32_matmul_precision(before)
+    del first  # moments and tables of queries: evidence needs the room
     _, model, outcome = trained[0]
     gathered: Gathered | None = None
     valid_mrr = outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"]

@@ -219,7 +219,8 @@ def test_rules_are_the_best_of_all_whose_left_side_is_in_the_basket(world, measu
 
 
 @pytest.mark.parametrize("world", [link_world(), order_world()], ids=["links", "orders"])
-def test_neighbours_are_the_nearest_by_cosine_and_summed(world):
+def test_neighbours_are_the_nearest_by_cosine_and_summed(world, monkeypatch):
+    monkeypatch.setattr("logirec.baselines.sum_of_neighbours.STEP", 4)  # some items after the other
     table = rows_of(world, itself=True)
     counts = np.maximum(table.sum(0), 1)
     near = table.T @ table / np.sqrt(np.outer(counts, counts))

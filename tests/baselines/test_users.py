@@ -279,6 +279,14 @@ def test_what_comes_next_is_learnt_in_one_direction():
     is_directed(heads_and_accessories())
 
 
+def test_many_purchases_make_larger_batches_not_more_steps(monkeypatch):
+    steps, step = [], torch.optim.Adam.step
+    monkeypatch.setattr(torch.optim.Adam, "step", lambda self, *a: steps.append(1) or step(self, *a))
+    monkeypatch.setattr("logirec.baselines.knowledge_aware.MOST_STEPS", 3)
+    KnowledgeAware(dims=4, epochs=5, batch=2).fit(heads_and_accessories())
+    assert len(steps) == 5 * 3
+
+
 def test_times_say_the_order():
     """Stored the other way round, with times that put it right."""
     world = heads_and_accessories(time=np.tile([10, 20], 40))

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from logirec.data.graph import ItemGraph, Links
 from logirec.data.query_sets import KINDS
+from logirec.data.words import bags
 from logirec.evaluation.evaluate import mean_mrr, questions
 from logirec.evidence.gathering import gathered
 from logirec.evidence.lookalikes import lookalikes, of_unseen, spread_to, take_places
@@ -46,6 +47,19 @@ def test_a_new_item_is_most_of_all_what_has_its_rare_words():
     assert found[5, 0] > found[5, 1] > 0 == found[5, 2]  # green is rarer than red
     assert not found[6:].any()
     assert not found[:, 4:].any()  # nothing is like what is not known itself
+
+
+def test_a_word_that_describes_every_item_is_not_kept_as_nothing():
+    bag = bags(described(["red tea", "green tea", "tea"]))
+    assert (bag.data != 0).all()
+    assert bag.nnz == 2
+
+
+def test_words_of_very_many_items_are_not_looked_up(monkeypatch):
+    titles = ["red tea", "green tea", "tea", "pen", "red tea"]
+    assert lookalikes(described(titles)).toarray()[4].astype(bool).tolist() == [True, True, True, False, False]
+    monkeypatch.setattr("logirec.evidence.lookalikes.COMMON", 2)
+    assert lookalikes(described(titles)).toarray()[4].astype(bool).tolist() == [True, False, False, False, False]
 
 
 def test_brands_and_categories_are_no_words_of_titles():

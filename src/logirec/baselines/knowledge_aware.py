@@ -15,6 +15,7 @@ from logirec.data.dataset import Dataset
 from logirec.data.query_sets import Ragged
 
 CONTEXT = 5  # latest ratings
+MOST_STEPS = 2_000  # an epoch: a step goes through all vectors, so that more purchases make larger batches
 
 
 class KnowledgeAware:
@@ -62,8 +63,9 @@ class KnowledgeAware:
         tables = [table.requires_grad_() for table in (source, target, context)]
         optimizer = torch.optim.Adam(tables, lr=self.learning_rate)
         latest = torch.arange(1, CONTEXT + 1, device=self.device)
+        batch = max(self.batch, -(-len(ends) // MOST_STEPS))
         for _ in range(self.epochs):
-            for chosen in torch.split(torch.randperm(len(ends), generator=random, device=self.device), self.batch):
+            for chosen in torch.split(torch.randperm(len(ends), generator=random, device=self.device), batch):
                 end = ends[chosen]
                 places = end[:, None] - latest  # (B, 5)
                 real = places >= begins[end, None]

@@ -26,24 +26,24 @@ class Rules(LinkBaseline):
         self.rows = table.shape[0]
         by_item = table.T.tocsr()  # (N, T) the rows that hold an item
         counts = table.sum(axis=0)  # (N,)
-        singles = (by_item @ table).tocsr()
-        singles.data = self._values(singles.data, np.repeat(counts, np.diff(singles.indptr)), counts[singles.indices])
         behind = torch.from_numpy((counts / (1 + counts.max()) * 1e-9).astype(np.float32))  # where no rule speaks
 
         def ask(baskets: Any) -> Tensor:
             owners, items = baskets.nonzero()
             best = behind.repeat(baskets.shape[0], 1)
-            _raise(best, owners, singles[items])
+            _raise(best, owners, self._from(by_item[items], table, counts))
             left, first, second = _pairs(baskets, counts)
             if len(left):
-                both = by_item[first].multiply(by_item[second]).tocsr()  # (pairs, T)
-                found = (both @ table).tocsr()
-                n = np.repeat(both.sum(axis=1), np.diff(found.indptr))
-                found.data = self._values(found.data, n, counts[found.indices])
-                _raise(best, left, found)
+                _raise(best, left, self._from(by_item[first].multiply(by_item[second]).tocsr(), table, counts))
             return best
 
         return ask
+
+    def _from(self, left: Any, table: Any, counts: np.ndarray) -> Any:
+        """(L, N) what rules say whose left sides hold in so many of the rows (L, T)."""
+        found = (left @ table).tocsr()
+        found.data = self._values(found.data, np.repeat(left.sum(axis=1), np.diff(found.indptr)), counts[found.indices])
+        return found
 
     def _values(self, together: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         # One more on the left: a rule seen once is not certain.

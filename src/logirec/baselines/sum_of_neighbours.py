@@ -11,7 +11,7 @@ from scipy import sparse
 from torch import Tensor
 
 from logirec.baselines.base import Ask, LinkBaseline
-from logirec.baselines.rows import rows, strongest
+from logirec.baselines.rows import STEP, rows, strongest
 from logirec.data.dataset import Dataset
 
 
@@ -21,12 +21,15 @@ class SumOfNeighbours(LinkBaseline):
 
     def learn(self, dataset: Dataset, reverse: bool) -> Ask:
         table = rows(dataset, reverse).table
-        inverse_root = 1 / np.sqrt(np.maximum(table.sum(axis=0), 1))
-        scale = sparse.diags_array(inverse_root.astype(np.float32))
-        near = (scale @ (table.T @ table) @ scale).tocsr()
-        near.setdiag(0)
-        near.eliminate_zeros()
-        nearest = strongest(near, self.neighbours)
+        inverse_root = (1 / np.sqrt(np.maximum(table.sum(axis=0), 1))).astype(np.float32)
+        across, parts = table.T.tocsr(), []
+        for first in range(0, dataset.items, STEP):  # all that occurs together would be too much at once
+            near = (across[first : first + STEP] @ table).tocoo()
+            owners, columns = near.coords
+            near.data *= (owners + first != columns) * inverse_root[owners + first] * inverse_root[columns]
+            near.eliminate_zeros()
+            parts.append(strongest(near, self.neighbours))
+        nearest = sparse.vstack(parts, format="csr")
 
         def ask(baskets: Any) -> Tensor:
             return torch.from_numpy((baskets @ nearest).toarray())

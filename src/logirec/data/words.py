@@ -21,7 +21,8 @@ def bags(dataset: Dataset, customers: bool = False) -> Any:
         found = sparse.hstack([found, histories(interactions, dataset.items).T], format="csr")
     counts = np.bincount(found.indices, minlength=found.shape[1])
     rarity = np.log(dataset.items / np.maximum(counts, 1))
-    found = found @ sparse.diags_array(rarity.astype(np.float32))
+    found = (found @ sparse.diags_array(rarity.astype(np.float32))).tocsr()
+    found.eliminate_zeros()  # what describes every item
     lengths = np.sqrt(found.power(2).sum(axis=1))
     return (sparse.diags_array(1 / np.maximum(lengths, 1e-30)) @ found).astype(np.float32).tocsr()
 

@@ -17,6 +17,7 @@ from logirec.evaluation.ranks import TILE, Scores, places
 QUERIES = 300
 LOWEST_LOG = -50.0  # of an answer that a model rules out: dear, but not endless
 STEPS = np.geomspace(1e-3, 1e3, 61)  # in units of the scores' spread
+FAR = 6  # steps from one to the next of those that are tried first
 
 
 @torch.no_grad()
@@ -31,9 +32,14 @@ def fitted_temperature(scores: Scores, asked: Questions, items: int, seed: int =
     spread = _spread(_tile(scores, asked, part) for part in parts)
     if not spread:
         return 1.0
-    steps = STEPS / spread
-    likely = sum(_likelihoods(_tile(scores, asked, part), steps) for part in parts)  # scored again rather than kept
-    return float(steps[np.argmax(likely)])
+
+    def best(steps: np.ndarray) -> int:
+        tiles = (_tile(scores, asked, part) for part in parts)  # scored again rather than kept
+        return int(np.argmax(sum(_likelihoods(tile, steps / spread) for tile in tiles)))
+
+    around = FAR * best(STEPS[::FAR])  # too cold and too hot are less likely the further away
+    near = STEPS[max(0, around - FAR + 1) : around + FAR]
+    return float(near[best(near)] / spread)
 
 
 class _Tile(NamedTuple):

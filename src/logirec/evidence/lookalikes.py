@@ -16,6 +16,7 @@ from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
 
 MOST = 30  # items that a new one is the mean of
+COMMON = 10_000  # a word of more items than this finds nothing that is like the others
 POWER = 4.0  # of the cosines: the nearest count most
 TILE, ROWS = 1 << 24, 256  # numbers held at once, and rows worked on at once at least
 
@@ -25,7 +26,11 @@ def lookalikes(dataset: Dataset) -> Any:
     described, new = bags(dataset, customers=True), ~_bought(dataset)
     known = described.copy()
     known.data = known.data * np.repeat(~new, np.diff(known.indptr))
+    known.eliminate_zeros()
     known, rows, parts = known.T.tocsr(), np.flatnonzero(new), []
+    counts = np.diff(known.indptr)
+    known.data[np.repeat(counts > COMMON, counts)] = 0
+    known.eliminate_zeros()
     step = max(1, TILE // dataset.items)
     for first in range(0, len(rows), step):
         near = strongest(described[rows[first : first + step]] @ known, MOST)

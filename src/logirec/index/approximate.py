@@ -14,6 +14,7 @@ model. Where a quarter of the catalogue would have to be looked at, the index is
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ def build(model: LogiRec, folder: Path, seed: int = 0) -> dict[str, Any]:
     faiss = _faiss()
     if model.items < 8 * TOP_K:
         raise InputError(f"no approximate index: {model.items} items are looked at faster one by one")
+    if model.raw_items.device.type != "cpu":  # where it is asked, too
+        model = deepcopy(model).cpu()
     exact = ExactIndex(model, coarse=False)
     vectors = np.concatenate([exact.weights.cpu().numpy(), exact.offsets.T.cpu().numpy()], axis=1)
     mean = vectors.mean(0)
