@@ -34,8 +34,9 @@ class Source(NamedTuple):
 
 
 UNTOUCHED = (
-    "Links that orders gave. Its validation had a say in one choice, that evidence reads how strong links are; nothing "
-    "else was chosen by this dataset (by baskets of the shop, some was)."
+    "Links that orders gave. Its validation had a say in one choice, that evidence reads how strong links are; other "
+    "splits of Online Retail's links had one in how new items are weighed. Nothing else was chosen by these links (by "
+    "baskets of the shops, some was)."
 )
 OLDER = "`logirec-best` is of the version before the order of an order's lines was read."
 MENDED = "`logirec-best` is of the version before the fit for orders was mended (experiments.md)."
@@ -166,8 +167,9 @@ def page(record: dict[str, dict[str, Any]]) -> str:
     parts = [
         "# Leaderboard",
         "Made by `benchmarks/leaderboard.py --data DATA --work WORK`, with seed 0 for splits and models. Every row can "
-        "be made again by itself: `logirec prepare` as given below, `logirec compare DATASET --models ROW --seed 0`. "
-        "Settings of each model were chosen on validation among at most six ([comparison.md](comparison.md)).",
+        "be made again by itself (one that is said to be older, with that version): `logirec prepare` as given below, "
+        "`logirec compare DATASET --models ROW --seed 0`. Settings of each model were chosen on validation among at "
+        "most six ([comparison.md](comparison.md)).",
         "Hit@3 / NDCG@3 / MRR / Hit@10 on test, over at most 5,000 queries of each kind, the whole catalogue ranked. "
         "Beside it the difference in MRR from the best baseline with its 95 % interval, paired by query: one that "
         "leaves out zero would hardly be turned round by another draw of queries (left empty where a model "
