@@ -66,6 +66,10 @@ def test_without_source_the_demo_shop(cli, tmp_path):
         (["--seed", "9" * 30], "seed"),
         (["--protocol", "released"], "released"),
         (["--items", "items.csv"], "SOURCE"),
+        (["--columns", "item=sku"], "SOURCE"),
+        (["--format", "orders"], "SOURCE"),
+        (["--demo-items", "0"], "demo shop"),
+        (["--min-support", "9"], "order lines"),
         (["--nonsense"], "nonsense"),
     ],
 )
@@ -75,6 +79,24 @@ def test_wrong_usage_is_exit_2(cli, tmp_path, arguments, says):
     assert says in result.err
     assert "Traceback" not in result.err
     assert not (tmp_path / "out").exists()
+
+
+def test_an_option_without_a_use_for_it_is_refused(cli, shop, tmp_path):
+    result = cli("prepare", shop.products, "--out", tmp_path / "out", "--demo-items", 500)
+    assert result.code == 2
+    assert "SOURCE" in result.err
+    result = cli("prepare", shop.products, "--out", tmp_path / "out", "--top-links", 5)
+    assert result.code == 2
+    assert "order lines" in result.err
+
+
+@pytest.mark.parametrize("name", ["what?", "\udcff"])
+def test_a_place_that_cannot_be_worked_in_is_refused(cli, tmp_path, name):
+    result = cli("prepare", "--out", tmp_path / name / "out", "--demo-items", 200, "--quiet")
+    assert result.code == 2
+    assert len(result.err.splitlines()) == 1
+    assert "choose another" in result.err
+    assert not list(tmp_path.iterdir())
 
 
 def test_all_wrong_settings_at_once(cli, tmp_path):

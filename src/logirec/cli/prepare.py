@@ -27,7 +27,9 @@ def command(
         None, "--interactions", help="User interactions: user, item, rating, time."
     ),
     items: Path | None = typer.Option(None, "--items", help="Item descriptions: item_id, title, category, ..."),
-    demo_items: int = typer.Option(2000, "--demo-items", help="Size of the demo shop, 200 to 10,000,000."),
+    demo_items: int | None = typer.Option(
+        None, "--demo-items", help="Size of the demo shop, 200 to 10,000,000. Default: 2,000."
+    ),
     basket_sizes: str = options.setting(PrepareConfig, "basket_sizes"),
     max_queries: int = options.setting(PrepareConfig, "max_queries"),
     hide_views: bool = options.setting(PrepareConfig, "hide_views"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from logirec.config import Format, PrepareConfig
+from logirec.config import Format, OrderRules, PrepareConfig
 from logirec.data.catalog import Catalog, build_catalog, load_catalog
 from logirec.data.dataset import KIND, SCHEMA
 from logirec.data.demo_shop import DemoShop
@@ -24,6 +24,9 @@ from logirec.memory import give_back_memory
 from logirec.progress import Progress
 
 
+DEMO_ITEMS = 2_000
+
+
 @dataclass(frozen=True)
 class Inputs:
     """The files to read. Without a source, the demo shop."""
@@ -34,15 +37,16 @@ class Inputs:
     views: Path | None = None
     interactions: Path | None = None
     items: Path | None = None
-    demo_items: int = 2_000
+    demo_items: int | None = None
 
 
 def prepare(
-    inputs: Inputs, out: Path, config: PrepareConfig, force: bool = False, progress: Progress | None = None
+    inputs: Inputs, out: str | Path, config: PrepareConfig, force: bool = False, progress: Progress | None = None
 ) -> dict[str, Any]:
     """Write the dataset and return its report (the manifest without the file list)."""
-    progress = progress or Progress()
+    out, progress = Path(out), progress or Progress()
     _check_fit(config)
+    _check_place(out)
     check_free(out, KIND, force)
     with hoarding_nothing(), new_folder(out, KIND, force) as folder:
         work = folder / "work"  # inside, so that it is on the same disk and goes when this fails
@@ -105,6 +109,13 @@ def _check_fit(config: PrepareConfig) -> None:
         raise UsageError("--keep-unlinked: with baskets the catalogue is what training orders hold")
 
 
+def _check_place(out: Path) -> None:
+    """DuckDB takes what follows a question mark for options; Arrow wants valid text."""
+    place = str(out.resolve())
+    if "?" in place.encode("utf-8", "replace").decode():
+        raise UsageError(f"--out {out}: its path holds a ? or is not valid UTF-8; choose another")
+
+
 def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, Any]:
     """Run the readers; say what was read."""
     if inputs.source is None:
@@ -112,14 +123,21 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
             raise UsageError("--protocol released needs the authors' released folder")
         if inputs.items or inputs.interactions or inputs.views:
             raise UsageError("--items, --interactions and --views go with a SOURCE; the demo shop has its own")
-        inputs = _demo_inputs(inputs.demo_items, config, staging)
+        if inputs.format or inputs.columns:
+            raise UsageError("--format and --columns go with a SOURCE; without one the demo shop is made")
+        inputs = _demo_inputs(inputs, config, staging)
         described: dict[str, Any] = {"format": "demo", "items": inputs.demo_items}
+    elif inputs.demo_items is not None:
+        raise UsageError("--demo-items is the size of the demo shop, which is made where there is no SOURCE")
     else:
         described = {}
     assert inputs.source is not None  # noqa: S101
     format, path = locate(inputs.source, inputs.format, inputs.columns)
     if inputs.views and format != "orders":
         raise UsageError("--views goes with order lines; other formats carry their own co-views")
+    if config.orders != OrderRules() and format != "orders":
+        rules = ", ".join(f"--{name.replace('_', '-')}" for name in OrderRules.model_fields)
+        raise UsageError(f"{rules} go with order lines, and {path.name} has none")
     for extra in (inputs.items, inputs.interactions, inputs.views):
         if extra is not None and not extra.is_file():
             raise InputError(f"{extra}: no such file")
@@ -151,9 +169,9 @@ def _shown(path: Path) -> str:
     return path.name.encode("utf-8", "replace").decode()
 
 
-def _demo_inputs(items: int, config: PrepareConfig, staging: Staging) -> Inputs:
+def _demo_inputs(inputs: Inputs, config: PrepareConfig, staging: Staging) -> Inputs:
     """The demo shop's files, written beside the other working files: order lines for baskets, product lines else."""
-    shop = DemoShop(items, config.seed)
+    shop = DemoShop(DEMO_ITEMS if inputs.demo_items is None else inputs.demo_items, config.seed)
     orders, views, products = (staging.folder / name for name in ("orders.csv", "views.csv", "products.jsonl"))
     with staging.progress.task("making the demo shop"):
         shop.write_products(products)
