@@ -8,6 +8,7 @@ import signal
 
 import numpy as np
 import pytest
+import torch
 
 from logirec import contenders
 from logirec.baselines.base import members_last
@@ -196,8 +197,9 @@ def test_one_that_cannot_be_trained_does_not_stop_the_others(dataset, monkeypatc
     assert result["left_out"] == {"lookup": "the loss is no number any more"}
 
 
-def test_one_that_is_too_large_does_not_stop_the_others(dataset, monkeypatch):
-    monkeypatch.setattr("logirec.baselines.lookup.Lookup.fit", lambda *_: np.empty((1 << 30, 1 << 25)))
+@pytest.mark.parametrize("empty", [np.empty, torch.empty])
+def test_one_that_is_too_large_does_not_stop_the_others(dataset, monkeypatch, empty):
+    monkeypatch.setattr("logirec.baselines.lookup.Lookup.fit", lambda *_: empty((1 << 30, 1 << 25)))
     result = compare(dataset, CompareOptions(("lookup", "popularity")))
     assert set(result["models"]) == {"popularity"}
     assert result["left_out"] == {"lookup": "out of memory"}

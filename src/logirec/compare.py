@@ -30,6 +30,7 @@ from logirec.evaluation.ranks import Scores
 from logirec.fit import RunOptions, choose_device, suited, train
 from logirec.folders import MANIFEST, sha256
 from logirec.index.scorer import Scorer
+from logirec.memory import ran_out
 from logirec.model.artifact import TrainedModel
 from logirec.peak import peak_memory
 from logirec.progress import Progress
@@ -64,7 +65,9 @@ def compare(
             results[name] = match.result(name)
         except InputError as error:  # nothing here that it could learn from, or it diverged: the others go on
             left_out[name] = str(error)
-        except (MemoryError, torch.OutOfMemoryError):
+        except Exception as error:
+            if not ran_out(error):
+                raise
             left_out[name] = "out of memory"
     if not results:
         raise InputError("; ".join(f"{name}: {why}" for name, why in left_out.items()))

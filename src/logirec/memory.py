@@ -16,6 +16,12 @@ def give_back_memory() -> None:
     glibc("malloc_trim", 0)
 
 
+def ran_out(error: BaseException) -> bool:
+    """Of memory: torch says it with a RuntimeError."""
+    said = isinstance(error, RuntimeError) and ("out of memory" in str(error) or "allocate" in str(error))
+    return said or isinstance(error, MemoryError)
+
+
 def keep_memory() -> None:
     """For a service: what a batch needs is kept for the next one, in one place for all threads.
 

@@ -48,6 +48,22 @@ def test_looking_nearer_where_it_is_likely_finds_what_trying_them_all_does(true)
     assert fitted_temperature(lambda baskets: table.clone(), which, 40) == pytest.approx(every)
 
 
+def test_it_is_found_among_several_peaks():
+    """An answer that is very unlikely costs no more the colder it gets: in the 55th of these worlds the first peak is
+    not the highest."""
+    for seed in range(50, 60):
+        random = torch.Generator().manual_seed(seed)
+        table = torch.randn(20, 40, generator=random, dtype=torch.float64) ** 5
+        table[:, 0] = -torch.inf
+        right = torch.rand(20, generator=random) < 0.9
+        answers = torch.where(right, table.argmax(1), torch.randint(1, 40, (20,), generator=random)).numpy()
+        tile = temperature._tile(lambda baskets, table=table: table.clone(), asked(answers), np.arange(20))
+        steps = temperature.STEPS / temperature._spread(iter([tile]))
+        every = steps[np.argmax(temperature._likelihoods(tile, steps))]
+        found = fitted_temperature(lambda baskets, table=table: table.clone(), asked(answers), 40)
+        assert found == pytest.approx(every)
+
+
 def test_tile_by_tile_it_is_the_same(monkeypatch):
     random = torch.Generator().manual_seed(2)
     table = torch.randn(40, 30, generator=random)

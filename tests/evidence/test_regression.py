@@ -78,6 +78,17 @@ def test_of_a_large_catalogue_what_occurs_least_is_solved_for_among_what_is_like
     assert not both_ways(leak_free)[0].tail.nnz
 
 
+def test_more_targets_than_have_weights_are_solved_for_however_small_the_catalogue(leak_free, monkeypatch):
+    """A dense inverse that holds all items need not hold all targets."""
+    monkeypatch.setattr(regression, "MOST_TARGETS", 40)
+    for found, linked in zip(both_ways(leak_free), (co_purchases(leak_free), co_purchases(leak_free).T), strict=True):
+        assert len(found.targets) == 40
+        asked = sparse.eye_array(leak_free.items, format="csr", dtype=np.float32)
+        scores = found.largest(asked, leak_free.items)
+        reached = np.flatnonzero(np.diff((scores if found.backward else scores.T).tocsr().indptr))
+        assert len(reached) > 0.9 * len(np.unique(linked.tocoo().coords[1]))
+
+
 def test_no_pair_is_predicted_from_itself(leak_free):
     for found in both_ways(leak_free):
         place = {int(column): at for at, column in enumerate(kept_columns(leak_free))}

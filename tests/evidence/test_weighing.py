@@ -52,24 +52,23 @@ def test_few_queries_change_little_of_what_is_usual():
     assert np.abs(many - alone).max() < 0.4 * np.abs(usual - alone).max()
 
 
-def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free, monkeypatch):
+def test_queries_for_the_same_few_new_items_say_little_of_new_items(leak_free):
     """A thousand sets may have one new item for an answer: what its weights are fitted to is one item."""
     asked = valid(leak_free, 60)["high"]
     place = Places(list(tables_in(leak_free)["high"].values())[:1])
     form, usual = FORMS["sums and logarithms"], np.ones((2, len(CURVES)))
-    belief = Weighing(model_of(leak_free), asked, place)._belief(form, usual, 2, 1)
-    assert belief.weights.tolist() == [1.0] * 6 + [0.0] * 3
-    assert set(belief.firm[:6]) == {fitting.FIRM}
-    answers = len(set(asked.queries.answers.values.tolist()))
-    assert belief.firm[6:] == pytest.approx(weighing.FIRM_OF_NEW * 60 / answers)
-    monkeypatch.setattr(weighing, "FITTED", 30)  # the rest is only judged by
-    thinned = Weighing(model_of(leak_free), asked, place)._belief(form, usual, 2, 1)
-    assert thinned.firm[6:] == pytest.approx(weighing.FIRM_OF_NEW * 30 / answers)
-    monkeypatch.undo()
+    weighing_, every = Weighing(model_of(leak_free), asked, place), np.arange(60)
+    known, belief = weighing_._belief(form, usual, 2), weighing_._of_new(form, 1, every)
+    assert (known.weights.tolist(), belief.weights.tolist()) == ([1.0] * 6, [0.0] * 3)
+    assert set(known.firm) == {fitting.FIRM}
+    answers = [set(asked.queries.answers.list(query).tolist()) for query in every]
+    assert belief.firm == pytest.approx(weighing.FIRM_OF_NEW * 60 / len(set().union(*answers)))
+    thinned = weighing_._of_new(form, 1, every[::2])  # the rest is only judged by
+    assert thinned.firm == pytest.approx(weighing.FIRM_OF_NEW * 30 / len(set().union(*answers[::2])))
     one = Questions(asked.queries.take(np.zeros(60, int)), asked.filters.take(np.zeros(60, int)))
-    few = Weighing(model_of(leak_free), one, place)._belief(form, None, 2, 1)
-    assert (few.firm[6:] > 3 * belief.firm[6:]).all()
-    assert set(few.firm[:6]) == {fitting.LOOSE}
+    few = Weighing(model_of(leak_free), one, place)
+    assert (few._of_new(form, 1, every).firm > 3 * belief.firm).all()
+    assert set(few._belief(form, None, 2).firm) == {fitting.LOOSE}
 
 
 def test_new_answers_count_alike_however_many_queries_ask_for_each():

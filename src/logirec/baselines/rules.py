@@ -31,7 +31,8 @@ class Rules(LinkBaseline):
         def ask(baskets: Any) -> Tensor:
             owners, items = baskets.nonzero()
             best = behind.repeat(baskets.shape[0], 1)
-            _raise(best, owners, self._from(by_item[items], table, counts))
+            each, which = np.unique(items, return_inverse=True)
+            _raise(best, owners, self._from(by_item[each], table, counts)[which])
             left, first, second = _pairs(baskets, counts)
             if len(left):
                 _raise(best, left, self._from(by_item[first].multiply(by_item[second]).tocsr(), table, counts))

@@ -44,10 +44,10 @@ class Products:
 
     def others(self) -> Any:
         """(N - K, N) sparse: G of the tail, without its diagonal."""
-        owners, columns = np.repeat(self.tail, np.diff(self.sparse.indptr)), self.sparse.indices
-        apart = np.flatnonzero(owners != columns)
-        places = (self._in_tail[owners[apart]], columns[apart])
-        return sparse.csr_array((self.sparse.data[apart], places), self.sparse.shape)
+        found = self.sparse.copy()
+        found.data[found.indices == np.repeat(self.tail.astype(found.indices.dtype), np.diff(found.indptr))] = 0
+        found.eliminate_zeros()
+        return found
 
     def placed(self, table: Any) -> Any:
         """(N, N) of (N - K, N): rows where their items stand."""

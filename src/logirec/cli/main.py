@@ -9,6 +9,7 @@ import typer
 
 from logirec.cli import audit, bench, compare, demo, evaluate, options, prepare, recommend, serve, train
 from logirec.errors import Interrupted, LogiRecError, ResourceError
+from logirec.memory import ran_out
 
 INTERRUPTED = Interrupted.exit_code
 app = typer.Typer(
@@ -73,12 +74,15 @@ def _explain(error: Exception) -> int:
     if show is not None and code is not None:  # click's own: unknown option, missing argument
         show()
         return int(code)
-    out_of_memory = isinstance(error, RuntimeError) and ("out of memory" in str(error) or "allocate" in str(error))
-    if out_of_memory or isinstance(error, MemoryError | OSError):  # torch says it with a RuntimeError
-        _say(f"the system refused: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+    if ran_out(error) or isinstance(error, OSError):
+        _say(f"the system refused: {_first_line(error)}")
         return ResourceError.exit_code
-    _say(f"this is a bug in logirec: {type(error).__name__}: {str(error).splitlines()[:1]}; --debug shows where")
+    _say(f"this is a bug in logirec: {type(error).__name__}: {_first_line(error)}; --debug shows where")
     return 1
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _say(text: str) -> None:

@@ -23,7 +23,6 @@ from logirec.folders import check_free, new_folder, sha256, write_manifest
 from logirec.memory import give_back_memory
 from logirec.progress import Progress
 
-
 DEMO_ITEMS = 2_000
 
 

@@ -33,13 +33,20 @@ def fitted_temperature(scores: Scores, asked: Questions, items: int, seed: int =
     if not spread:
         return 1.0
 
-    def best(steps: np.ndarray) -> int:
+    def likely(steps: np.ndarray) -> np.ndarray:
         tiles = (_tile(scores, asked, part) for part in parts)  # scored again rather than kept
-        return int(np.argmax(sum(_likelihoods(tile, steps / spread) for tile in tiles)))
+        found: np.ndarray = np.sum([_likelihoods(tile, steps / spread) for tile in tiles], axis=0)
+        return found
 
-    around = FAR * best(STEPS[::FAR])  # too cold and too hot are less likely the further away
-    near = STEPS[max(0, around - FAR + 1) : around + FAR]
-    return float(near[best(near)] / spread)
+    peaks = FAR * _peaks(likely(STEPS[::FAR]))  # mostly one: several where a model rules answers out
+    near = np.unique((peaks[:, None] + np.arange(1 - FAR, FAR)).clip(0, len(STEPS) - 1))
+    return float(STEPS[near[likely(STEPS[near]).argmax()]] / spread)
+
+
+def _peaks(values: np.ndarray) -> np.ndarray:
+    """The places of values that no neighbour is above."""
+    walled = np.pad(values, 1, constant_values=-np.inf)
+    return np.flatnonzero((values >= walled[:-2]) & (values >= walled[2:]))
 
 
 class _Tile(NamedTuple):

@@ -16,7 +16,7 @@ from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
 
 MOST = 30  # items that a new one is the mean of
-COMMON = 10_000  # a word of more items than this finds nothing that is like the others
+COMMON = 10_000  # words of more items than this are passed over: an item with no other word is like nothing
 POWER = 4.0  # of the cosines: the nearest count most
 TILE, ROWS = 1 << 24, 256  # numbers held at once, and rows worked on at once at least
 
@@ -59,11 +59,11 @@ def take_places(model: LogiRec, alike: Any) -> None:
 def spread_to(table: Any, alike: Any, most: int) -> tuple[Any, Any]:
     """What a table of pairs (N, N) says of the lookalikes, said of the new items: as the first and as the second; the
     largest of each row."""
-    step, first, second = max(ROWS, TILE // table.shape[0]), [], []
+    step, first, second, across = max(ROWS, TILE // table.shape[0]), [], [], alike.T.tocsr()
     for at in range(0, table.shape[0], step):
         asked = (alike[at : at + step] @ table).tocsr()
         first.append(strongest(asked, most))
-        second.append(strongest((table[at : at + step] + asked) @ alike.T, most))
+        second.append(strongest((table[at : at + step] + asked) @ across, most))
     return sparse.vstack(first, format="csr"), sparse.vstack(second, format="csr")
 
 

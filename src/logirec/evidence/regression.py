@@ -79,17 +79,17 @@ def both_ways(
     place[kept] = np.arange(len(kept))
     features = known[:, kept].tocsr()
     by_items = items < len(kept)
-    among = _among(known) if items > HEAD else None
+    counts = [np.bincount(linked.indices, minlength=items) for linked in (bought, sold)]
+    among = _among(known) if any(np.count_nonzero(times) > MOST_TARGETS for times in counts) else None
     inverse = _inverse(gram(features.T if by_items else features), device)
     found = []
-    for at, linked in enumerate((bought, sold)):
-        counts = np.bincount(linked.indices, minlength=items)
-        targets = _most(counts, MOST_TARGETS)
+    for at, times in enumerate(counts):
+        targets = _most(times, MOST_TARGETS)
         named = np.stack([place[block * items + targets] for block in range(len(blocks))])
         wanted = blocks[at].tocsc()[:, targets]
         weights = (_by_items if by_items else _by_columns)(inverse, features, wanted, named, at)
-        counts[targets] = 0
-        tail = None if among is None else _of_tail(among, known, len(blocks), blocks[at], np.flatnonzero(counts))
+        times[targets] = 0
+        tail = None if among is None else _of_tail(among, known, len(blocks), blocks[at], np.flatnonzero(times))
         found.append((targets, weights, tail))
     (targets, forward, to), (askers, backward, back) = found
     return (
@@ -107,8 +107,9 @@ def _most(counts: np.ndarray, most: int) -> np.ndarray:
 
 def _inverse(products: np.ndarray, device: str) -> Tensor:
     table = torch.from_numpy(products).to(device)
+    del products  # as large as what follows, and not needed any more
     table.diagonal().add_(STRENGTH)
-    table = torch.linalg.cholesky(table)  # under the same name: the first is not needed any more, and large
+    table = torch.linalg.cholesky(table)
     return torch.cholesky_inverse(table)
 
 
@@ -138,8 +139,9 @@ def _of_tail(among: Products, known: Any, blocks: int, wanted: Any, targets: np.
     if not own.size:
         return sparse.csr_array((items, items), dtype=np.float32)
     wanted, short = wanted.tocsc()[:, own[0]].T.tocsr(), short_rows(known.T)
+    across = short.T.tocsr()
     steps = [wanted[first : first + STEP] for first in range(0, wanted.shape[0], STEP)]
-    near = sparse.vstack([strongest(step @ short.T @ short, MOST_NEAR) for step in steps], format="csr")
+    near = sparse.vstack([strongest(step @ across @ short, MOST_NEAR) for step in steps], format="csr")
     away = solved(among, near, wanted, STRENGTH, [known[:, columns].T.tocsr() for columns in own])
     found = (wanted.multiply(near > 0) - STRENGTH * away).maximum(0).tocsr()
     places = (np.repeat(own[0], np.diff(found.indptr)), found.indices)

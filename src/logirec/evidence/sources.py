@@ -1,7 +1,7 @@
 """All that a dataset says of pairs, of known items and of new ones, and the numbers of it where they are wanted."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,9 @@ from logirec.evidence.tables import BOUGHT, MOST, OPINIONS, Tables, tables_of
 from logirec.model.logirec import LogiRec
 from logirec.relation import Relation
 
+T = TypeVar("T")
+U = TypeVar("U")
+
 
 class Sources(NamedTuple):
     """What a dataset says of pairs."""
@@ -27,7 +30,7 @@ class Sources(NamedTuple):
 
     def places(self) -> Places:
         everything = [table for kind in self.tables for table in (*self.tables[kind].values(), *self.of_new[kind])]
-        return Places(everything, self.views)
+        return Places([*{id(table): table for table in everything}.values()], self.views)
 
     def numbers(self, place: Places, kind: Kind, filtered: bool) -> list[np.ndarray]:
         """Of each table, then of each about new items."""
@@ -36,23 +39,23 @@ class Sources(NamedTuple):
 
     def about(self, items: np.ndarray) -> "Sources":
         """What is said when these are asked about: of a large catalogue all of it would be too much at once."""
-        tables = {
-            kind: {name: _about(table, items) for name, table in some.items()} for kind, some in self.tables.items()
-        }
-        of_new = {kind: [_about(table, items) for table in some] for kind, some in self.of_new.items()}
+        tables = _of_each(self.tables, lambda some: {name: _about(table, items) for name, table in some.items()})
+        of_new = _of_each(self.of_new, lambda some: [_about(table, items) for table in some])
         return Sources(tables, of_new, self.new, _about(self.views, items))
 
 
 def sources_of(dataset: Dataset, how: ease.Ease, alike: Any, voices: Sequence[LogiRec]) -> Sources:
     tables = tables_of(dataset, how, voices)
-    of_new: dict[Kind, list[Any]] = {kind: [] for kind in tables}
     alike = sparse.csr_array((dataset.items, dataset.items)) if alike is None else of_unseen(alike, dataset)
-    if alike.nnz:
-        for kind, some in tables.items():
-            counted = (table for name, table in some.items() if name != OPINIONS)  # models know what is new themselves
-            of_new[kind] = [part for table in counted for part in spread_to(table, alike, MOST)]
+
+    def spread(some: Tables) -> list[Any]:
+        if not alike.nnz:
+            return []
+        counted = (table for name, table in some.items() if name != OPINIONS)  # models know what is new themselves
+        return [part for table in counted for part in spread_to(table, alike, MOST)]
+
     views = matrix(dataset.graph().links[Relation.CO_VIEW], dataset.items)
-    return Sources(tables, of_new, np.diff(alike.indptr) > 0, views)
+    return Sources(tables, _of_each(tables, spread), np.diff(alike.indptr) > 0, views)
 
 
 def said(place: Places, tables: Tables, of_sets: bool) -> list[np.ndarray]:
@@ -63,6 +66,12 @@ def said(place: Places, tables: Tables, of_sets: bool) -> list[np.ndarray]:
         unknown = numbers[BOUGHT] == 0
         numbers = {name: found if name == BOUGHT else found * unknown for name, found in numbers.items()}
     return list(numbers.values())
+
+
+def _of_each(by_kind: Mapping[Kind, T], made: Callable[[T], U]) -> dict[Kind, U]:
+    """Made once where both kinds have the very same, as they mostly do."""
+    found = {key: made(one) for key, one in {id(one): one for one in by_kind.values()}.items()}
+    return {kind: found[id(one)] for kind, one in by_kind.items()}
 
 
 def _about(table: Any, rows: np.ndarray) -> Any:

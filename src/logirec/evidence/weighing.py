@@ -124,7 +124,7 @@ class Weighing:
         learnt, places = _thinned(halves)
         entries, fits = self.entries(tables, learnt), dict[Form, list[np.ndarray]]()
         for form in dict.fromkeys(form.likeliest for form in self.forms.values()):
-            fits[form] = _of_each(places, form, self._belief(form, usual, len(tables), 0), entries)
+            fits[form] = _of_each(places, form, self._belief(form, usual, len(tables)), entries)
         nothing = [np.zeros((len(tables), len(CURVES)))] * 2
         ways = [[form.times * half for half in fits[form.likeliest]] for form in self.forms.values()]
         alone, *found = self._judged(tables, [nothing, *ways], halves, _of_sizes(self.asked.queries.members))
@@ -136,7 +136,7 @@ class Weighing:
             return with_new
         if chosen is None:
             return choice, NO_WEIGHTS
-        return choice, _weights(chosen, self._belief(chosen, usual, len(tables), 0), entries)
+        return choice, _weights(chosen, self._belief(chosen, usual, len(tables)), entries)
 
     def _with_new(
         self,
@@ -158,9 +158,9 @@ class Weighing:
         before = [np.zeros((len(every), len(CURVES)))] * 2
         if chosen is not None:
             known = entries.with_columns(list(range(len(tables) * len(CURVES))))
-            fits = _of_each(places, form, self._belief(form, usual, len(tables), 0), known)
+            fits = _of_each(places, form, self._belief(form, usual, len(tables)), known)
             before = [np.concatenate([half, np.zeros((len(of_new), len(CURVES)))]) for half in fits]
-        belief = self._belief(form, usual, len(tables), len(of_new))
+        belief = self._belief(form, usual, len(tables)).then(self._of_new(form, len(of_new), learnt))
         after = _of_each(places, form, belief, entries)
         without, found = self._judged(every, [before, after], halves, counts)
         if found <= WORTH_IT * without:
@@ -183,13 +183,16 @@ class Weighing:
         ).tolist()
         return judged
 
-    def _belief(self, form: Form, usual: np.ndarray | None, tables: int, new: int) -> Belief:
+    def _belief(self, form: Form, usual: np.ndarray | None, tables: int) -> Belief:
         """Usual weights are of all curves together."""
-        known = Belief.small(tables * form.curves)
         if usual is not None and form.curves == len(CURVES):
-            known = Belief.usual(usual)
-        answers, queries = len(np.unique(self.asked.queries.answers.values)), min(len(self.asked.queries), FITTED)
-        return known.then(Belief.small(new * form.curves, FIRM_OF_NEW * queries / max(1, answers)))
+            return Belief.usual(usual)
+        return Belief.small(tables * form.curves)
+
+    def _of_new(self, form: Form, tables: int, learnt: np.ndarray) -> Belief:
+        """`learnt`: the queries that weights are fitted to. The more of them share an answer, the firmer."""
+        answers = np.unique(self.asked.queries.take(learnt).answers.values)
+        return Belief.small(tables * form.curves, FIRM_OF_NEW * len(learnt) / max(1, len(answers)))
 
     def entries(
         self, tables: list[np.ndarray], some: np.ndarray | None = None, counts: np.ndarray | None = None
