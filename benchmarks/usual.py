@@ -27,7 +27,7 @@ from logirec.progress import for_terminal
 PAGE = Path(gathering.__file__).with_name("usual.py")
 DATASETS = ("gift-cards", "magazines", "office", "grocery", "video-games")
 ALONE = "opinions"  # what only preset `best` has: the others' weights are those without it
-HEAD = '''"""What each table of evidence usually counts through each curve of weighing.py, for single items and sets.
+HEAD = '''"""What each table of evidence usually counts through each curve of places.py, for single items and sets.
 
 Made by benchmarks/usual.py, the mean over {datasets}.
 A shop with few queries of its own stays near this.

@@ -1,17 +1,19 @@
 """Settings: frozen, validated, unknown keys refused. The line under each field is also its help text."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from logirec.errors import UsageError
 
 Format = Literal["amazon", "links", "rechorus", "orders", "released"]
 Protocol = Literal["leak-free", "cold-items", "paper", "released", "baskets"]
-FORMATS: tuple[Format, ...] = ("amazon", "links", "rechorus", "orders", "released")
-PROTOCOLS: tuple[Protocol, ...] = ("leak-free", "cold-items", "paper", "released", "baskets")
+FORMATS: tuple[Format, ...] = get_args(Format)
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 
 class Settings(BaseModel):
@@ -64,8 +66,8 @@ class PrepareConfig(Settings):
 
 Variant = Literal["low", "high", "hybrid"]
 Preset = Literal["paper", "default", "best", "raw"]
-VARIANTS: tuple[Variant, ...] = ("low", "high", "hybrid")
-PRESETS: tuple[Preset, ...] = ("paper", "default", "best", "raw")
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+PRESETS: tuple[Preset, ...] = get_args(Preset)
 MAX_BASKET = 50  # items in a query
 MAX_TRAINING_BASKET = 5  # items in a query that is learnt from
 
@@ -295,10 +297,15 @@ class ServiceConfig(Settings):
 
 def settings_error(error: ValidationError) -> UsageError:
     """All wrong settings in one line."""
-    parts = [
-        f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})"
-        if e["loc"]
-        else e["msg"].removeprefix("Value error, ")  # of settings that do not go together
-        for e in error.errors()
-    ]
-    return UsageError("; ".join(parts))
+    return UsageError("; ".join(map(_wrong, error.errors())))
+
+
+def _wrong(one: ErrorDetails) -> str:
+    if not one["loc"]:
+        return one["msg"].removeprefix("Value error, ")  # of settings that do not go together
+    name, place = str(one["loc"][-1]), ".".join(map(str, one["loc"]))
+    if one["type"] != "extra_forbidden":
+        return f"{place}: {one['msg']} (got {one['input']!r})"
+    known = sorted({field for room in Settings.__subclasses__() for field in room.model_fields})
+    near = get_close_matches(name, known, n=1)
+    return f"{place}: no such setting" + (f"; did you mean {near[0]}?" if near else "")

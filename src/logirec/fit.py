@@ -78,13 +78,13 @@ class RunOptions:
 
 def train(
     dataset: Dataset,
-    out: Path,
+    out: str | Path,
     recipe: Recipe,
     options: RunOptions = RunOptions(),  # noqa: B008  frozen
     progress: Progress = Progress(),  # noqa: B008  has no state
 ) -> dict[str, Any]:
     """Train, keep the best weights on validation, write the model folder; returns what is in its metrics.json."""
-    out = out.resolve()
+    out = Path(out).resolve()
     check_free(out, artifact.KIND, options.force or options.resume)
     device = choose_device(options.device)
     recipe = suited(recipe, dataset)

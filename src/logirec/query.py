@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 from logirec.config import MAX_BASKET
@@ -169,14 +170,9 @@ def _branches(query: Query, negate: bool) -> list[frozenset[Literal]]:
     if either:
         found = [branch for alternatives in each for branch in alternatives]
     else:
-        count = 1
-        for alternatives in each:
-            count *= len(alternatives)
-            if count > MAX_BRANCHES:  # before they are made
-                break
-        found = [] if count > MAX_BRANCHES else [frozenset().union(*chosen) for chosen in product(*each)]
-        if not found:
+        if prod(map(len, each)) > MAX_BRANCHES:  # before they are made
             raise QueryError(f"more than {MAX_BRANCHES} alternatives; ask in parts")
+        found = [frozenset().union(*chosen) for chosen in product(*each)]
     if len(found) > MAX_BRANCHES:
         raise QueryError(f"{len(found)} alternatives; at most {MAX_BRANCHES}")
     return found

@@ -12,7 +12,7 @@ from logirec.baselines.ease import Ease
 from logirec.baselines.item2vec import Item2Vec
 from logirec.baselines.lookup import Lookup
 from logirec.baselines.popularity import Popularity
-from logirec.baselines.registry import BASELINES, MOST_TRIED
+from logirec.baselines.registry import BASELINES
 from logirec.baselines.row_cosine import RowCosine
 from logirec.baselines.rows import co_purchases, near, strongest
 from logirec.baselines.rules import Rules
@@ -295,6 +295,6 @@ def test_item2vec_keeps_direction_and_its_seed():
 @pytest.mark.parametrize("name", BASELINES)
 def test_every_entry_can_be_made_with_each_of_its_settings(name):
     entry = BASELINES[name]
-    assert 1 <= len(entry.tried) <= MOST_TRIED
+    assert 1 <= len(entry.tried) <= 6  # the same small budget for all
     for settings in entry.tried:
         assert hasattr(entry.make(settings, "cpu"), "fit")

@@ -233,3 +233,12 @@ def test_twenty_kills_at_random_moments_change_nothing(leak_free, tmp_path):
     assert state(killed) == state(whole)
     record = json.loads((killed / "metrics.json").read_text())
     assert record["steps"] == 400
+
+
+def test_a_setting_that_is_none_is_named_with_what_was_meant(cli, tmp_path):
+    result = cli(
+        "train", tmp_path / "dataset", "--out", tmp_path / "out", "--set", "model.dim=64", "--set", "model.x=1"
+    )
+    assert result.code == 2
+    assert "model.dim: no such setting; did you mean dims?" in result.err
+    assert "model.x: no such setting" in result.err

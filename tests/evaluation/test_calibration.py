@@ -63,12 +63,13 @@ def test_rising_is_the_nearest_series_that_never_falls(pairs):
 
 
 def test_a_curve_gives_what_was_fitted():
-    curve = Curve({"temperature": 2.0, "log_probability": [-4.0, -2.0, 0.0], "confidence": [0.1, 0.3, 0.9]})
+    points = {"log_probability": [-4.0, -2.0, 0.0], "confidence": [0.1, 0.3, 0.9]}
+    curve = Curve({"temperature": 2.0, "knows": True, **points})
     scores = np.array([1.0, -0.5, -100.0, 50.0])
     found = curve.confidence(scores, 4.0)  # log-probabilities -2, -5, ...
     assert found == pytest.approx([0.3, 0.1, 0.1, 0.9])
     with pytest.raises(ValueError, match="does not rise"):
-        Curve({"temperature": 1.0, "log_probability": [0.0, 1.0], "confidence": [0.5, 0.4]})
+        Curve({"temperature": 1.0, "knows": True, "log_probability": [0.0, 1.0], "confidence": [0.5, 0.4]})
 
 
 def test_uncertainty_is_one_where_nothing_is_known_and_falls_with_evidence():

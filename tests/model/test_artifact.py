@@ -21,7 +21,7 @@ RECIPE = recipe("default", "hybrid", 3, {"model": {"dims": 4, "width": 8}})
 IDS = [f"P{i:03d}" for i in range(30)]
 TITLES = [f"Kettle [No. {i}] ☕" if i % 3 else None for i in range(30)]
 EVIDENCE = Evidence(torch.arange(31), torch.arange(30, dtype=torch.int32).flip(0), torch.rand(2, 30))
-CURVE = {"temperature": 0.5, "log_probability": [-9.0, -1.0], "confidence": [0.1, 0.8]}
+CURVE = {"temperature": 0.5, "log_probability": [-9.0, -1.0], "confidence": [0.1, 0.8], "knows": True}
 
 
 def parts(**changes) -> Parts:

@@ -6,11 +6,15 @@ import torch
 from logirec.logic.beta import HIGHEST, LOWEST, stack
 from logirec.logic.operators import negation
 from logirec.model.logirec import Asked, Shape
-from logirec.model.reasoning import Operand, Reasoning, embed_queries
+from logirec.model.reasoning import Operand, Reasoning
 from logirec.relation import Relation
 from tests.model.worlds import small_model
 
 BUY, VIEW = Relation.CO_PURCHASE, Relation.CO_VIEW
+
+
+def embed_queries(model, queries):
+    return Reasoning(model, queries).of(queries)
 
 
 def close(found, expected):

@@ -19,7 +19,7 @@ from logirec.index.exact import ExactIndex
 from logirec.index.scorer import Scorer
 from logirec.model.artifact import TrainedModel
 from logirec.model.catalogue import KnownLinks
-from logirec.model.reasoning import embed_queries
+from logirec.model.reasoning import Reasoning
 from logirec.query import any_of, complement, parse
 from logirec.recommender import ranking
 from logirec.recommender.answers import Request
@@ -55,7 +55,7 @@ def height_of(recommender, item_id, query, measured_by=None):
     query that it is measured by, and by its amounts."""
     asked = look_up(Request(query=parse(query)), recommender.shelf).branches[0]
     index, model = recommender.shelf.index, recommender.trained.model
-    scores = index.scores(embed_queries(model, [asked.meeting]), asked.relation)[0].double()
+    scores = index.scores(Reasoning(model, [asked.meeting]).of([asked.meeting]), asked.relation)[0].double()
     (row,) = recommender.shelf.rows([item_id])
     evidence, several = 0.0, len(asked.basket) > 1 if measured_by is None else measured_by.several
     for member in asked.basket if asked.relation == Relation.CO_PURCHASE else ():
@@ -149,6 +149,23 @@ def test_unknown_items_are_named_and_left_out(recommender, ids):
         recommender.recommend([])
 
 
+def test_unknown_items_that_are_ruled_out_are_named_too(recommender, ids):
+    answer = recommender.recommend([ids[0], "nor this"], exclude=["no such item", ids[1]])
+    assert answer.unknown == ("no such item", "nor this")
+    assert ids[1] not in [one.item_id for one in answer]
+
+
+@pytest.mark.parametrize("wrong", [{"basket": "P1"}, {"exclude": "P1"}, {"categories": "Tea"}])
+def test_one_text_is_no_list(recommender, ids, wrong):
+    with pytest.raises(InputError, match="a list is needed"):
+        recommender.recommend(**{"basket": ids[:1], **wrong})
+
+
+def test_a_query_may_be_text(recommender, ids):
+    text = f"complement({ids[0]}) & ~substitute({ids[1]})"
+    assert recommender.recommend(query=text) == recommender.recommend(query=parse(text))
+
+
 def test_limits(recommender, ids):
     assert recommender.recommend(ids[:MAX_BASKET]).recommendations
     with pytest.raises(InputError, match=f"at most {MAX_BASKET}"):
@@ -230,7 +247,7 @@ def test_where_one_item_of_two_has_evidence_it_is_that_of_one_alone(recommender,
         for found in recommender.recommend(query=asked.query, top_k=5):
             rows = torch.tensor([shelf.rows([found.item_id])])
             amount = shelf.model.evidence.of(torch.tensor([shelf.rows([first])])).at(rows)
-            heights = shelf.index.heights(embed_queries(shelf.model, [branch.meeting]), branch.relation, rows)
+            heights = shelf.index.heights(shelf.reason([branch.meeting]).of([branch.meeting]), branch.relation, rows)
             assert found.because.evidence == pytest.approx(float(amount / heights.deviation), abs=1e-3)
             seen += abs(float(amount))
     assert seen > 0

@@ -402,18 +402,32 @@ def test_the_model_panel_has_data_figures_and_dates(page, models, recommender):
             assert f"{found[name]:.3f}" in text
 
 
-def test_markup_in_titles_is_shown_as_text(browser, trained_folder, tmp_path):
-    folder = tmp_path / "model"
-    shutil.copytree(trained_folder, folder)
+def called_otherwise(trained: Path, folder: Path, item_id: str, title: str) -> Models:
+    """The model with items called so: `{}` is what each was called, or its row."""
+    shutil.copytree(trained, folder)
     before = Catalogue.read(folder / ITEMS)
-    words = [f"{MARKUP} {row}" for row in range(len(before))]
     (folder / ITEMS).unlink()
-    Catalogue(before.vocabulary.item_ids, words, [MARKUP] * len(words), [MARKUP] * len(words)).write(folder / ITEMS)
+    ids = [item_id.format(one) for one in before.vocabulary.item_ids]
+    titles = [title.format(row) for row in range(len(before))]
+    Catalogue(ids, titles, [MARKUP] * len(ids), [MARKUP] * len(ids)).write(folder / ITEMS)
     manifest = json.loads((folder / MANIFEST).read_text())
     (folder / MANIFEST).unlink()
     write_manifest(folder, KIND, SCHEMA, {name: manifest[name] for name in ("items", "dataset_sha256")})
-    models = Models(folder)
+    return Models(folder)
+
+
+def test_a_not_names_items_whose_ids_need_quotes(browser, trained_folder, tmp_path, pair):
+    models = called_otherwise(trained_folder, tmp_path / "model", 'an "id" {}', "Item number {}")
+    asked = f'an "id" {pair[0]}'
+    (row,) = models.current.recommender.shelf.rows([asked])
     with serving(models) as address:
+        page = Page(browser, address).open(asks(asked))
+        page.until(lambda: page.texts(".negation code"))
+        assert set(page.texts(".negation code")) == {f"~substitute(Item number {row})"}
+
+
+def test_markup_in_titles_is_shown_as_text(browser, trained_folder, tmp_path):
+    with serving(called_otherwise(trained_folder, tmp_path / "model", "{}", f"{MARKUP} {{}}")) as address:
         page = Page(browser, address).open()
         page.one("#search").send_keys("bold 1")
         page.until(lambda: page.texts("#found .title"))

@@ -8,14 +8,13 @@ from typing import Any, cast
 from logirec.baselines.base import Baseline
 
 Settings = Mapping[str, Any]
-MOST_TRIED = 6  # settings per baseline: the same small budget for all
 
 
 @dataclass(frozen=True)
 class Entry:
     says: str  # what it is, in a line
     where: str  # module:class, imported when it is asked for
-    tried: tuple[Settings, ...] = ({},)  # on validation; the first where validation cannot be trusted
+    tried: tuple[Settings, ...] = ({},)  # on validation, six at most; the first where validation cannot be trusted
     takes: tuple[str, ...] = ()  # of device and seed, what its constructor wants too
 
     def make(self, settings: Settings, device: str = "cpu", seed: int = 0) -> Baseline:

@@ -155,7 +155,7 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
     if inputs.views:
         side_tables.read_views(inputs.views, staging, inputs.columns)
     if not staging.rejects.lines_read:
-        raise InputError(f"{path.name}: the file is empty")
+        raise InputError(f"{path.name}: the file is empty, or its header stands alone")
     if described:
         return described
     files = [p for p in (path, inputs.items, inputs.interactions, inputs.views) if p is not None]

@@ -1,4 +1,4 @@
-"""What each table of evidence usually counts through each curve of weighing.py, for single items and sets.
+"""What each table of evidence usually counts through each curve of places.py, for single items and sets.
 
 Made by benchmarks/usual.py, the mean over gift-cards, grocery, magazines, office, video-games.
 A shop with few queries of its own stays near this.

@@ -9,7 +9,8 @@ config.json           the recipe it was made by
 metrics.json          how well it does
 README.md             the model card, for people
 manifest.json         schema, items, size and SHA-256 of every file
-and what training left beside them: run.json, metrics.jsonl, curves.png
+and what training left beside them: run.json, metrics.jsonl, curves.png, reliability.png; ann.faiss and
+ann.json, the approximate index
 """
 
 import json

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from logirec.config import Recipe
+from logirec.config import MAX_BASKET, MAX_TRAINING_BASKET, Recipe
 
 NOT_VALIDATED = {
     "low": "Validation had no basket of one item: how well these are answered is not known.",
@@ -16,7 +16,7 @@ TOLD = {
 
 
 def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any]) -> str:
-    source = dataset.get("source", {})
+    learnt = "single items" if recipe.variant == "low" else f"baskets of up to {MAX_TRAINING_BASKET}"
     lines = [
         "# LogiRec model",
         "",
@@ -26,8 +26,8 @@ def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any])
         "",
         "## Data",
         "",
-        f"Format {source.get('format', 'unknown')}, protocol `{dataset['protocol']}`, split seed {dataset['seed']}.",
-        "Weights were learnt from training links alone; validation chose the step and weighed the evidence.",
+        f"Format {dataset['source']['format']}, protocol `{dataset['protocol']}`, split seed {dataset['seed']}.",
+        f"Weights were learnt from training links alone.{_by_validation(recipe)}",
         *(TOLD[stage] for stage in [recipe.training.refit] if stage in TOLD),
         "",
         "## How well it does",
@@ -42,17 +42,23 @@ def model_card(recipe: Recipe, dataset: dict[str, Any], metrics: dict[str, Any])
         for ranking, found in rankings.items():
             cells = " | ".join(_cell(found, name) for name in ("hit@3", "ndcg@3", "mrr", "hit@10"))
             lines.append(f"| {kind} | {ranking} | {found['queries']:,} | {cells} |")
-    for kind in metrics.get("not_validated", ()):
+    for kind in metrics["not_validated"]:
         lines += ["", NOT_VALIDATED[kind]]
     lines += [
         "",
         "## Limits",
         "",
         "It knows the items of its catalogue and nothing of prices, stock or fit. Items that had few links in training",
-        "are recommended on little evidence. Baskets hold 1 to 50 items; it learnt from baskets of 1 to 5.",
+        f"are recommended on little evidence. Baskets hold 1 to {MAX_BASKET} items; it learnt from {learnt}.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _by_validation(recipe: Recipe) -> str:
+    said = [("chose the step", recipe.training.keep_best), ("weighed the evidence", recipe.model.evidence)]
+    done = " and ".join(what for what, holds in said if holds)
+    return f" Validation {done}." if done else ""
 
 
 def _cell(found: dict[str, Any], name: str) -> str:

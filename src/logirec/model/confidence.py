@@ -16,7 +16,7 @@ class Curve:
 
     def __init__(self, fitted: dict[str, Any]) -> None:
         self.temperature = float(fitted["temperature"])
-        self.knows = bool(fitted.get("knows", True))  # what links say is right was left out of the ranking, being sure
+        self.knows = bool(fitted["knows"])  # what links say is right was left out of the ranking, being sure
         self.at, self.values = (np.array(fitted[name], dtype=float) for name in ("log_probability", "confidence"))
         if not len(self.at) or self.at.shape != self.values.shape or (np.diff(self.values) < 0).any():
             raise ValueError("a curve of confidence that does not rise")
@@ -29,7 +29,7 @@ class Curve:
 
 
 def uncertainty(items: Beta) -> Tensor:
-    """(B,) how little an embedding says: the mean spread of its distributions, 1 for one that knows nothing."""
+    """(B,) how little an embedding says: the mean spread of its distributions, about 1 for one that knows nothing."""
     total = items.alpha + items.beta
     variance = items.alpha * items.beta / (total**2 * (total + 1))
     return torch.sqrt(variance).mean(-1) / NOTHING_KNOWN

@@ -44,7 +44,7 @@ class LogiRec(nn.Module):
     anchors: Tensor | None
 
     def __init__(self, items: int, config: ModelConfig, seed: int | None = 0, bags: Sequence[Bag] = ()) -> None:
-        """With bags, what is asked about is seen in its context; without, as `settled` has left it.
+        """With bags, what is asked about is seen in its context; without, as `settle` has left it.
 
         `seed` None: parameters are not filled, since they will be loaded.
         """

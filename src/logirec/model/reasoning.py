@@ -31,11 +31,6 @@ class Operand(NamedTuple):
 Meeting = tuple[Operand, ...]  # all of these at once
 
 
-def embed_queries(model: LogiRec, queries: Sequence[Meeting]) -> Beta:
-    """(B, D)."""
-    return Reasoning(model, queries).of(queries)
-
-
 class Reasoning:
     """Queries that have gone through the networks."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from logirec.errors import InputError
 from logirec.query import Query
 
 
@@ -15,6 +16,11 @@ class Request:
     exclude: Sequence[str] = ()
     categories: Sequence[str] | None = None  # only these; None: all
     explain: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("basket", "exclude", "categories"):
+            if isinstance(given := getattr(self, name), str):  # each of its letters would be one
+                raise InputError(f"{name} {given!r}: a list is needed, [{given!r}]")
 
 
 # Changes are in standard deviations of the scores of all items: raw scores of two queries cannot be compared.
@@ -59,7 +65,7 @@ class Recommendation:
     rank: int
     score: float
     confidence: float | None  # that it is a true answer: 1 where links say so; None where nothing was calibrated
-    uncertainty: float  # of its embedding: 1 knows nothing, near 0 is sure
+    uncertainty: float  # of its embedding: about 1 knows nothing, near 0 is sure
     because: Because | None
 
 
@@ -77,7 +83,7 @@ class Removed:
 class Answer:
     query: str
     recommendations: tuple[Recommendation, ...]
-    unknown: tuple[str, ...]  # items that the catalogue does not hold; left out
+    unknown: tuple[str, ...]  # items that were named and the catalogue does not hold; left out
     removed: tuple[Removed, ...]
     low_evidence: bool  # nothing was bought with an item of the basket in training
 

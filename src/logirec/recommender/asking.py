@@ -49,7 +49,7 @@ class Asked:
     request: Request
     query: Query
     branches: tuple[Branch, ...]
-    unknown: tuple[str, ...]  # ids that the catalogue does not hold; left out
+    unknown: tuple[str, ...]  # ids that the catalogue does not hold, of what is ruled out too; left out
     named: tuple[int, ...]  # all items of basket and query: never recommended
     basket: tuple[int, ...]  # those of them that something is wanted for
 
@@ -90,6 +90,7 @@ def look_up(request: Request, shelf: Shelf) -> Asked:
         raise UnknownItems(unknown)
     basket = {row for branch in found for row in branch.basket}
     basket.update(shelf.rows(item_id for item_id in request.basket if item_id in shelf.vocabulary))
+    unknown = tuple(sorted({*unknown, *(item_id for item_id in request.exclude if item_id not in shelf.vocabulary)}))
     return Asked(request, query, tuple(found), unknown, shelf.rows(known), tuple(sorted(basket)))
 
 

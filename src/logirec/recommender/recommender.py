@@ -10,7 +10,7 @@ from logirec.index.approximate import ApproximateIndex
 from logirec.index.exact import ExactIndex
 from logirec.index.scan import Index
 from logirec.model.artifact import TrainedModel
-from logirec.query import Query
+from logirec.query import Query, parse
 from logirec.recommender.answers import Answer, Because, Direction, Recommendation, Request
 from logirec.recommender.asking import Asked, look_up
 from logirec.recommender.ranking import Ranking, rank, standings
@@ -36,14 +36,15 @@ class Recommender:
         self,
         basket: Sequence[str] = (),
         top_k: int = 10,
-        query: Query | None = None,
+        query: Query | str | None = None,
         without_substitutes: bool = True,
         exclude: Sequence[str] = (),
         categories: Sequence[str] | None = None,
         explain: bool = True,
     ) -> Answer:
         """Order and repeats in a basket do not matter. Items that are not known are named in the answer."""
-        request = Request(basket, top_k, query, without_substitutes, exclude, categories, explain)
+        asked = parse(query) if isinstance(query, str) else query
+        request = Request(basket, top_k, asked, without_substitutes, exclude, categories, explain)
         return self.recommend_many([request])[0]
 
     def recommend_many(self, requests: Sequence[Request]) -> list[Answer]:

@@ -1,1 +1,1 @@
-"""What people read: tables on a terminal."""
+"""What people read: tables on a terminal, pages and pictures."""

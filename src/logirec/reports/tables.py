@@ -130,7 +130,7 @@ def show_training(metrics: dict[str, Any], out: Path) -> None:
     show_evaluation(metrics["test"])
     if metrics["refit"] in TOLD:
         console.print(TOLD[metrics["refit"]])
-    for kind in metrics.get("not_validated", ()):
+    for kind in metrics["not_validated"]:
         console.print(NOT_VALIDATED[kind])
     if found := metrics.get("approximate"):
         console.print(

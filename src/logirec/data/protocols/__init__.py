@@ -1,1 +1,1 @@
-"""How links and queries are split, one file per protocol. Each gives the same Parts."""
+"""How links and queries are split, one file per protocol. Each writes the same parts of a dataset."""

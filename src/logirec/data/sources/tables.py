@@ -152,6 +152,8 @@ def recognise(table: Table, roles: Mapping[str, bool], override: Mapping[str, st
 def check_columns(paths: Collection[Path], override: Mapping[str, str]) -> None:
     """Every name that --columns gives is one of a table's."""
     tables = [open_table(path, override.values()) for path in paths if not is_json(path)] if override else []
+    if override and not tables:
+        raise InputError("--columns: this format has no columns to name; leave it out")
     for role, name in override.items():
         if name != "-" and not any(name in table.columns for table in tables):
             shown = "; ".join(f"{table.path.name}: {_shown(table.columns) or 'no header'}" for table in tables)

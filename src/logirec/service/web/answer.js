@@ -57,10 +57,8 @@ async function ask(signal) {
 
 function show(answer) {
   const found = answer.recommendations;
-  for (const one of found) {
-    remember([one, ...(one.because?.contributions ?? [])].map(({ item_id, title, ...rest }) =>
-      "category" in rest ? { item_id, title, brand: rest.brand, category: rest.category } : { item_id, title }));
-  }
+  remember(found.map(({ item_id, title, brand, category }) => ({ item_id, title, brand, category })));
+  remember(found.flatMap((one) => one.because?.contributions ?? []).map(({ item_id, title }) => ({ item_id, title })));
   const inQuery = state.mode === "query";
   fill(found.map((one) =>
     card(one, {

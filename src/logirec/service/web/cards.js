@@ -2,7 +2,8 @@
 
 import { openDirection } from "./direction.js";
 import { bar, byId, element, percent, plural } from "./dom.js";
-import { nameOf, whereOf } from "./items.js";
+import { whereOf } from "./items.js";
+import { withNames } from "./query.js";
 
 const BARS = 5; // more of them are folded away
 
@@ -43,7 +44,7 @@ export function card(found, { addLabel, onadd }) {
         : null,
       element(
         "span",
-        { class: "uncertainty", title: "Spread of the item's embedding: 1 knows nothing, near 0 is sure" },
+        { class: "uncertainty", title: "Spread of the item's embedding: about 1 knows nothing, near 0 is sure" },
         `uncertainty ${found.uncertainty.toFixed(2)}`,
       ),
     ),
@@ -91,7 +92,7 @@ function why(because, { negations, model, evidence }) {
       element(
         "p",
         { class: "negation" },
-        element("code", {}, readable(one.query)),
+        element("code", {}, withNames(one.query)),
         ` ${one.change >= 0 ? "lifts" : "lowers"} its score by ${Math.abs(one.change).toFixed(2)}`,
       ),
     ),
@@ -99,11 +100,6 @@ function why(because, { negations, model, evidence }) {
 }
 
 const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`;
-
-// The ids of "~substitute(A)" as names, where they are known.
-function readable(query) {
-  return query.replace(/[^\s()&|~"]+/g, (word) => nameOf(word));
-}
 
 export function showRemoved(removed) {
   byId("removed").hidden = removed.length === 0;
@@ -114,7 +110,7 @@ export function showRemoved(removed) {
         "li",
         { "data-item": one.item_id },
         element("span", { class: "title" }, one.title || one.item_id),
-        element("span", { class: "where" }, one.known ? "a known substitute" : `moved out by ${readable(one.by)}`),
+        element("span", { class: "where" }, one.known ? "a known substitute" : `moved out by ${withNames(one.by)}`),
       ),
     ),
   );

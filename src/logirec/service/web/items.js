@@ -16,13 +16,16 @@ export function whereOf({ category, brand }) {
   return [category?.replaceAll(" > ", " › "), brand].filter(Boolean).join(" · ");
 }
 
-// The words of these items; one that the catalogue does not hold keeps its id as its name.
+const UNKNOWN = { title: null, brand: null, category: null };
+
+// The words of these items; one that the catalogue does not hold keeps its id as its name, one that cannot be had now
+// is asked for again the next time.
 export async function lookUp(itemIds) {
   const missing = itemIds.filter((itemId) => !("category" in itemOf(itemId)));
   await Promise.all(
     missing.map(async (itemId) => {
-      const found = await oneItem(itemId).catch(() => ({ title: null, brand: null, category: null }));
-      remember([{ ...found, item_id: itemId }]);
+      const found = await oneItem(itemId).catch((error) => (error.status === 404 ? UNKNOWN : null));
+      if (found) remember([{ ...found, item_id: itemId }]);
     }),
   );
   return missing.length > 0;

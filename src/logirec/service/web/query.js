@@ -24,7 +24,7 @@ export function insertItem(itemId) {
   insert(joined + (inside ? written : `complement(${written})`));
 }
 
-export function quoted(itemId) {
+function quoted(itemId) {
   return /^[\p{L}\p{N}_.:/@+-]+$/u.test(itemId) ? itemId : `"${itemId.replace(/[\\"]/g, "\\$&")}"`;
 }
 
@@ -54,12 +54,18 @@ export function showQueryError(error) {
   byId("query-message").textContent = `Character ${error.at + 1}: ${error.message}`;
 }
 
+const WORDS = /"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:/@+-]+)(\()?/gu;
+
+// Of a match of WORDS: its id; nothing of complement( and substitute(.
+const idOf = ([, inQuotes, plain, bracket]) => (bracket ? null : (plain ?? inQuotes.replace(/\\(.)/g, "$1")));
+
+// The same with names in the place of ids, where they are known.
+export const withNames = (query) =>
+  query.replace(WORDS, (...match) => (idOf(match) === null ? match[0] : nameOf(idOf(match))));
+
 // What the ids of a query stand for, once it could be answered.
 export async function showNames(query, unknown) {
-  const ids = [...query.matchAll(/"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:/@+-]+)(\()?/gu)]
-    .filter(([, , , bracket]) => !bracket) // complement( and substitute( are no ids
-    .map(([, inQuotes, plain]) => plain ?? inQuotes.replace(/\\(.)/g, "$1"))
-    .filter((itemId) => !unknown.includes(itemId));
+  const ids = [...query.matchAll(WORDS)].map(idOf).filter((itemId) => itemId !== null && !unknown.includes(itemId));
   const distinct = [...new Set(ids)].slice(0, 12);
   await lookUp(distinct);
   const rows = distinct
