@@ -19,9 +19,9 @@ from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS
 from logirec.errors import Diverged, InputError, Interrupted
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
-from logirec.fit import Stepper
 from logirec.reports.comparison import write_report
 from logirec.reports.tables import show_leaderboard
+from logirec.training.step import Stepper
 
 FAST = ("popularity", "lookup", "ease")
 SMALL = {"model": {"dims": 8, "width": 16}, "training": {"validate_every": 10, "max_steps": 30, "batch": 32}}

@@ -18,9 +18,10 @@ from logirec.errors import ArtifactError, UsageError
 from logirec.evaluation.evaluate import evaluate, mean_mrr, questions
 from logirec.evidence.gathering import again, gathered
 from logirec.evidence.lookalikes import lookalikes
-from logirec.fit import RunOptions, new_stepper, train
+from logirec.fit import RunOptions, train
 from logirec.folders import sha256
 from logirec.index.scorer import Scorer
+from logirec.lessons import new_stepper
 from logirec.model.artifact import TrainedModel
 from logirec.model.logirec import settle
 from logirec.refit import refit

@@ -36,6 +36,7 @@ LIBRARY_ROOMS = {
         "bench",
         "compare",
         "fit",
+        "lessons",
         "logic",
         "model",
         "training",

@@ -27,9 +27,10 @@ from logirec.evaluation.asymmetry import asymmetry
 from logirec.evaluation.evaluate import Questions, link_popularity, mean_mrr, questions, report, standings
 from logirec.evaluation.metrics import intervals, per_query
 from logirec.evaluation.ranks import Scores
-from logirec.fit import RunOptions, choose_device, suited, train
+from logirec.fit import RunOptions, choose_device, train
 from logirec.folders import MANIFEST, sha256
 from logirec.index.scorer import Scorer
+from logirec.lessons import suited
 from logirec.memory import ran_out
 from logirec.model.artifact import TrainedModel
 from logirec.peak import peak_memory

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 from logirec import __version__
-from logirec.config import MAX_TRAINING_BASKET, Recipe
+from logirec.config import Recipe
 from logirec.data.dataset import Dataset
-from logirec.data.graph import ItemGraph, row_starts
-from logirec.data.query_sets import KINDS, Kind, QuerySet, Ragged
+from logirec.data.graph import row_starts
+from logirec.data.query_sets import KINDS, Kind
 from logirec.errors import InputError, UsageError
 from logirec.evaluation.calibration import fitted_curve, reliability
 from logirec.evaluation.evaluate import Questions, evaluate, mean_mrr, questions
@@ -32,28 +32,22 @@ from logirec.evidence.lookalikes import lookalikes, take_places
 from logirec.folders import MANIFEST, check_free, sha256
 from logirec.index import approximate
 from logirec.index.scorer import Scorer
+from logirec.lessons import kinds_of, new_stepper, suited, too_few
 from logirec.model import artifact
 from logirec.model.card import model_card
 from logirec.model.catalogue import Catalogue, KnownLinks
-from logirec.model.logirec import LogiRec, Shape, settle
+from logirec.model.logirec import LogiRec, settle
 from logirec.progress import Progress
 from logirec.refit import refit
 from logirec.relation import Relation
 from logirec.run_folder import RUN, opened
-from logirec.training.bags import item_bags
-from logirec.training.batches import QueryTable, link_queries, up_to
-from logirec.training.orders import order_queries
-from logirec.training.sets import drawn_sets
-from logirec.training.step import Part, Stepper
+from logirec.training.step import Stepper
 from logirec.training.trainer import HISTORY, Log, Outcome
 from logirec.training.trainer import train as run_training
 
-SHAPES: dict[Kind, Shape] = {"low": Shape.LOW, "high": Shape.HIGH}
 TEST_QUERIES = 5_000  # of each kind, for the figures that are kept with the model
-ASKED_EACH = 2  # times that a basket drawn from the training orders is asked about, on the mean
 # Times the queries that evidence of orders is judged by: most of them cannot be told, so that a few choose by chance.
 MORE_OF_ORDERS = 16
-DRAWN_SETS = 20_000  # baskets made from the training links, of which each step takes some
 
 
 class Trained(NamedTuple):
@@ -86,121 +80,148 @@ def train(
     """Train, keep the best weights on validation, write the model folder; returns what is in its metrics.json."""
     out = Path(out).resolve()
     check_free(out, artifact.KIND, options.force or options.resume)
-    device = choose_device(options.device)
-    recipe = suited(recipe, dataset)
-    learnt = dataset.blind()
-    first = new_stepper(learnt, recipe, device)
-    asked = _validation(dataset, recipe)
-    alike = lookalikes(learnt) if recipe.model.lookalikes else None
-
-    writer = _tensorboard() if options.tensorboard else None
-    folder = out.with_name(f"{out.name}.training")
-    opened(folder, _record(dataset, recipe, device), options.resume, options.force)  # from here on something is written
-    members = recipe.training.members
-
-    def run(member: int, stepper: Stepper) -> Trained:
-        def kept() -> LogiRec:
-            model = settle(stepper.model)
-            if alike is not None:
-                take_places(model, alike)
-            return model
-
-        def validate() -> dict[str, float]:
-            scores = Scorer(kept()).scores
-            found = {f"{kind}_mrr": mean_mrr(scores, queries, dataset.items) for kind, queries in asked.items()}
-            return {"mrr": geometric_mean(found.values()), **found}  # so that neither kind is bought with the other
-
-        place = folder / f"member-{member}" if member else folder
-        place.mkdir(exist_ok=True)
-        name = "training" if members == 1 else f"training {member + 1} of {members}"
-        with progress.task(name, recipe.training.max_steps) as task, _log(writer, place) as log:
-            outcome = run_training(stepper, validate, place, task, log, options.checkpoint_seconds)
-        stepper.model.load_state_dict(outcome.weights)
-        stepper.model.zero_grad(set_to_none=True)
-        return Trained(stepper.model, kept(), outcome)
-
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
-    try:
-        trained = [
-            run(member, new_stepper(learnt, recipe.of_member(member), device) if member else first)
-            for member in range(members)
-        ]
-    finally:
-        torch.set_float32_matmul_precision(before)
-    del first  # moments and tables of queries: evidence needs the room
-    _, model, outcome = trained[0]
-    gathered: Gathered | None = None
-    valid_mrr = outcome.state.best if recipe.training.keep_best else outcome.state.history[-1]["valid_mrr"]
+    run = _Run(dataset, suited(recipe, dataset), out, choose_device(options.device), options, progress)
+    trained = run.trained()
     started = time.monotonic()
-    if recipe.model.evidence:
-        with progress.task("gathering evidence"):
-            opinions = heard([one.kept for one in trained], learnt)
-            filtered = recipe.training.ranking == "filtered"
-            weighed = asked if dataset.baskets() is None else _validation(dataset, recipe, MORE_OF_ORDERS)
-            gathered = gathered_evidence(model, learnt, weighed, alike, opinions, filtered)
-        model.evidence = gathered.evidence
-        valid_mrr = geometric_mean(max(choice.valid_mrr, 1e-9) for choice in gathered.chosen.values())
-    until = recipe.training.refit
-    known = dataset.until(until)
-
-    def told() -> LogiRec:
-        with progress.task("telling it the rest"):
-            return refit([one.model for one in trained], known, recipe, alike, gathered)
-
-    judged = told() if until == "valid" else model
+    gathered = run.gathered(trained)
+    model, told = trained[0].kept, run.told(trained, gathered)
     seconds = sum(one.outcome.state.history[-1]["seconds"] for one in trained) + time.monotonic() - started
-    with progress.task("evaluating on test"):
-        test = evaluate(Scorer(judged).scores, dataset, "test", TEST_QUERIES)
-    with progress.task("calibrating"):
-        calibration: dict[str, Any] = {
-            kind: fitted_curve(Scorer(model).scores, queries, dataset.items) | {"knows": dataset.baskets() is None}
-            for kind, queries in asked.items()
-        }
-        trust = _reliability(calibration, Scorer(judged).scores, dataset)
-    started = time.monotonic()
-    model = told() if until == "test" else judged  # of what is told of test, test says nothing
-    seconds += time.monotonic() - started
-    metrics = {
-        "steps": outcome.state.step,
-        "stopped_early": outcome.stopped_early,
-        "best_step": outcome.state.best_step if recipe.training.keep_best else outcome.state.step,
-        "valid_mrr": valid_mrr,
-        "seconds": round(seconds, 1),  # with validation and evidence, over all members and resumed runs
-        "evidence": {kind: choice._asdict() for kind, choice in gathered.chosen.items()} if gathered else {},
-        "refit": until,
-        "not_validated": [kind for kind in KINDS if kind not in asked],
-        "test": test,
-        "reliability": trust,
-    }
-    beside = [folder / RUN, folder / HISTORY]
-    beside += _draw(outcome.state.history, trust, folder)
-    if options.ann:
-        with progress.task("building the approximate index"):
-            metrics["approximate"] = _approximate(model, folder, recipe.seed)
-        if "refused" not in metrics["approximate"]:
-            beside += [folder / approximate.FILE, folder / approximate.SETTINGS]
-    parts = artifact.Parts(
-        weights=model.state_dict(),
-        evidence=None if model.evidence is None else model.evidence.tensors(),
-        recipe=recipe,
-        catalogue=Catalogue(
-            dataset.vocabulary.item_ids, *(dataset.descriptions[n] for n in ("title", "brand", "category"))
-        ),
-        links=_known_links(known),
-        calibration=calibration,
-        metrics=metrics,
-        card=model_card(recipe, dataset.manifest, metrics),
-        dataset_sha256=sha256(dataset.folder / MANIFEST),
-        beside=beside,
-    )
-    artifact.save(out, parts, force=options.force or options.resume)
+    judged = model if run.recipe.training.refit == "test" else told  # of what is told of test, test says nothing
+    metrics, calibration = run.figures(trained[0].outcome, gathered, model, judged)
+    metrics["seconds"] = round(seconds, 1)  # with validation and evidence, over all members and resumed runs
+    run.save(told, metrics, calibration, trained[0].outcome.state.history)
     return metrics
 
 
-def suited(recipe: Recipe, dataset: Dataset) -> Recipe:
-    """The recipe as it is for such data."""
-    return recipe.for_orders() if recipe.training.orders and dataset.baskets() is not None else recipe
+class _Run:
+    """What its parts have in common."""
+
+    def __init__(
+        self, dataset: Dataset, recipe: Recipe, out: Path, device: torch.device, options: RunOptions, progress: Progress
+    ) -> None:
+        self.dataset, self.recipe, self.out, self.device = dataset, recipe, out, device
+        self.options, self.progress = options, progress
+        self.folder = out.with_name(f"{out.name}.training")
+        self.learnt, self.known = dataset.blind(), dataset.until(recipe.training.refit)
+        self.asked = _validation(dataset, recipe)
+        self.alike = lookalikes(self.learnt) if recipe.model.lookalikes else None
+
+    def trained(self) -> list[Trained]:
+        """All models of the run. From here on something is written."""
+        first = new_stepper(self.learnt, self.recipe, self.device)  # what cannot be trained is known before that
+        writer = _tensorboard() if self.options.tensorboard else None
+        record = _record(self.dataset, self.recipe, self.device)
+        opened(self.folder, record, self.options.resume, self.options.force)
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high")  # TF32 for the networks; the divergence keeps all bits by itself
+        try:
+            found = [self._member(0, first, writer)]
+            del first  # moments and tables of queries: evidence needs the room
+            for member in range(1, self.recipe.training.members):
+                stepper = new_stepper(self.learnt, self.recipe.of_member(member), self.device)
+                found.append(self._member(member, stepper, writer))
+        finally:
+            torch.set_float32_matmul_precision(before)
+        return found
+
+    def _member(self, member: int, stepper: Stepper, writer: Any) -> Trained:
+        members, most = self.recipe.training.members, self.recipe.training.max_steps
+
+        def validate() -> dict[str, float]:
+            scores = Scorer(self._kept(stepper)).scores
+            items = self.dataset.items
+            found = {f"{kind}_mrr": mean_mrr(scores, queries, items) for kind, queries in self.asked.items()}
+            return {"mrr": geometric_mean(found.values()), **found}  # so that neither kind is bought with the other
+
+        place = self.folder / f"member-{member}" if member else self.folder
+        place.mkdir(exist_ok=True)
+        name = "training" if members == 1 else f"training {member + 1} of {members}"
+        with self.progress.task(name, most) as task, _log(writer, place) as log:
+            outcome = run_training(stepper, validate, place, task, log, self.options.checkpoint_seconds)
+        stepper.model.load_state_dict(outcome.weights)
+        stepper.model.zero_grad(set_to_none=True)
+        return Trained(stepper.model, self._kept(stepper), outcome)
+
+    def _kept(self, stepper: Stepper) -> LogiRec:
+        model = settle(stepper.model)
+        if self.alike is not None:
+            take_places(model, self.alike)
+        return model
+
+    def gathered(self, trained: list[Trained]) -> Gathered | None:
+        """The first model's evidence, which it has from here on."""
+        if not self.recipe.model.evidence:
+            return None
+        model, filtered = trained[0].kept, self.recipe.training.ranking == "filtered"
+        with self.progress.task("gathering evidence"):
+            opinions = heard([one.kept for one in trained], self.learnt)
+            orders = self.dataset.baskets() is not None
+            asked = _validation(self.dataset, self.recipe, MORE_OF_ORDERS) if orders else self.asked
+            found = gathered_evidence(model, self.learnt, asked, self.alike, opinions, filtered)
+        model.evidence = found.evidence
+        return found
+
+    def told(self, trained: list[Trained], gathered: Gathered | None) -> LogiRec:
+        """The model that is written, told what the recipe wants it to be."""
+        if self.recipe.training.refit == "train":
+            return trained[0].kept
+        with self.progress.task("telling it the rest"):
+            return refit([one.model for one in trained], self.known, self.recipe, self.alike, gathered)
+
+    def figures(
+        self, outcome: Outcome, gathered: Gathered | None, model: LogiRec, judged: LogiRec
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The metrics, and the curves of confidence by what validation says of the model as it was chosen."""
+        with self.progress.task("evaluating on test"):
+            test = evaluate(Scorer(judged).scores, self.dataset, "test", TEST_QUERIES)
+        with self.progress.task("calibrating"):
+            knows = self.dataset.baskets() is None
+            calibration: dict[str, Any] = {
+                kind: fitted_curve(Scorer(model).scores, queries, self.dataset.items) | {"knows": knows}
+                for kind, queries in self.asked.items()
+            }
+            trust = _reliability(calibration, Scorer(judged).scores, self.dataset)
+        config, state = self.recipe.training, outcome.state
+        valid_mrr = state.best if config.keep_best else state.history[-1]["valid_mrr"]
+        chosen = gathered.chosen if gathered else {}
+        if chosen:
+            valid_mrr = geometric_mean(max(choice.valid_mrr, 1e-9) for choice in chosen.values())
+        metrics = {
+            "steps": state.step,
+            "stopped_early": outcome.stopped_early,
+            "best_step": state.best_step if config.keep_best else state.step,
+            "valid_mrr": valid_mrr,
+            "evidence": {kind: choice._asdict() for kind, choice in chosen.items()},
+            "refit": config.refit,
+            "not_validated": [kind for kind in KINDS if kind not in self.asked],
+            "test": test,
+            "reliability": trust,
+        }
+        return metrics, calibration
+
+    def save(
+        self, model: LogiRec, metrics: dict[str, Any], calibration: dict[str, Any], history: list[dict[str, Any]]
+    ) -> None:
+        beside = [self.folder / RUN, self.folder / HISTORY, *_draw(history, metrics["reliability"], self.folder)]
+        if self.options.ann:
+            with self.progress.task("building the approximate index"):
+                metrics["approximate"] = _approximate(model, self.folder, self.recipe.seed)
+            if "refused" not in metrics["approximate"]:
+                beside += [self.folder / approximate.FILE, self.folder / approximate.SETTINGS]
+        described = (self.dataset.descriptions[name] for name in ("title", "brand", "category"))
+        parts = artifact.Parts(
+            weights=model.state_dict(),
+            evidence=None if model.evidence is None else model.evidence.tensors(),
+            recipe=self.recipe,
+            catalogue=Catalogue(self.dataset.vocabulary.item_ids, *described),
+            links=_known_links(self.known),
+            calibration=calibration,
+            metrics=metrics,
+            card=model_card(self.recipe, self.dataset.manifest, metrics),
+            dataset_sha256=sha256(self.dataset.folder / MANIFEST),
+            beside=beside,
+        )
+        artifact.save(self.out, parts, force=self.options.force or self.options.resume)
 
 
 def _approximate(model: LogiRec, folder: Path, seed: int) -> dict[str, Any]:
@@ -239,11 +260,6 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def kinds_of(recipe: Recipe) -> list[Kind]:
-    """The kinds of query that the variant is for."""
-    return [kind for kind in KINDS if recipe.variant in (kind, "hybrid")]
-
-
 def _validation(dataset: Dataset, recipe: Recipe, times: int = 1) -> dict[Kind, Questions]:
     """What there is of each kind: a kind without any is learnt all the same, and answered as the other teaches.
 
@@ -252,69 +268,8 @@ def _validation(dataset: Dataset, recipe: Recipe, times: int = 1) -> dict[Kind, 
     asked = {kind: questions(dataset, "valid", kind, most, seed) for kind in kinds_of(recipe)}
     asked = {kind: queries for kind, queries in asked.items() if len(queries.queries)}
     if not asked:
-        raise _too_few(dataset, recipe, "validate")
+        raise too_few(dataset, recipe, "validate")
     return {kind: queries.raw() for kind, queries in asked.items()} if recipe.training.ranking == "raw" else asked
-
-
-def _too_few(dataset: Dataset, recipe: Recipe, what: str) -> InputError:
-    return InputError(
-        f"{dataset.folder}: no {' or '.join(kinds_of(recipe))} queries to {what} on, which --variant "
-        f"{recipe.variant} needs; choose another --variant or prepare more data"
-    )
-
-
-def new_stepper(dataset: Dataset, recipe: Recipe, device: torch.device) -> Stepper:
-    graph = dataset.graph()
-    bags = item_bags(graph, recipe.model.neighbours, recipe.seed) if recipe.model.context else ()
-    model = LogiRec(dataset.items, recipe.model, recipe.seed, bags).to(device)
-    for relation, links in graph.links.items():
-        counts = np.bincount(links.target, minlength=dataset.items)
-        model.start_at_popularity(relation, torch.from_numpy(counts))
-    config = recipe.training
-    orders = dataset.baskets() if config.orders else None
-    parts = _training_parts(dataset, graph, recipe, device, orders)
-    if orders is not None:
-        config = config.model_copy(update={"hidden": 0.0})  # later baskets repeat known pairs: nothing is to be hidden
-    return Stepper(model, parts, config, recipe.seed)
-
-
-def _training_parts(
-    dataset: Dataset,
-    graph: ItemGraph,
-    recipe: Recipe,
-    device: torch.device,
-    orders: Ragged | None,
-) -> list[Part]:
-    config = recipe.training
-    drawn = max(1, config.max_steps * config.batch // ASKED_EACH)
-    made = None if orders is None else order_queries(orders, drawn, recipe.seed)
-    asked = {kind: queries for kind in kinds_of(recipe) if len(queries := _asked(dataset, kind, made))}
-    if not asked:
-        raise _too_few(dataset, recipe, "train")
-    counts = {kind: 1 if config.mix == "even" else len(queries) for kind, queries in asked.items()}
-    parts = []
-    for kind, queries in asked.items():
-        table = QueryTable(SHAPES[kind], queries.members, queries.answers, dataset.items, device)
-        share = counts[kind] / sum(counts.values())
-        parts.append(Part(table, max(1, round(config.batch * share)), share))
-    if made is not None:  # all that the links say is in the orders
-        return parts
-    if config.set_batch and "high" in kinds_of(recipe) and len(sets := drawn_sets(graph, DRAWN_SETS, recipe.seed)):
-        table = QueryTable(Shape.HIGH, sets.members, sets.answers, dataset.items, device)
-        parts.append(Part(table, config.set_batch, config.beside_weight))
-    if config.link_batch:
-        for relation in Relation:
-            if len(graph.links[relation]):
-                table = QueryTable(Shape(int(relation)), *link_queries(graph, relation), dataset.items, device)
-                parts.append(Part(table, config.link_batch, config.beside_weight))
-    return parts
-
-
-def _asked(dataset: Dataset, kind: Kind, made: QuerySet | None) -> QuerySet:
-    if made is None:
-        return up_to(dataset.queries("train", kind), MAX_TRAINING_BASKET)
-    single = made.members.lengths == 1
-    return made.take(np.flatnonzero(single if kind == "low" else ~single))
 
 
 def _record(dataset: Dataset, recipe: Recipe, device: torch.device) -> dict[str, Any]:

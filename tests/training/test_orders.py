@@ -11,7 +11,8 @@ from logirec.data.dataset import Dataset
 from logirec.data.prepare import Inputs, prepare
 from logirec.data.query_sets import Ragged
 from logirec.evidence import gathering
-from logirec.fit import suited, train
+from logirec.fit import train
+from logirec.lessons import suited
 from logirec.recommender.recommender import Recommender
 from logirec.training.orders import SIZE_SHARES, order_queries
 

@@ -12,7 +12,8 @@ import torch
 from logirec.bench import literal
 from logirec.config import PrepareConfig, recipe
 from logirec.data.dataset import Dataset
-from logirec.fit import choose_device, new_stepper
+from logirec.fit import choose_device
+from logirec.lessons import new_stepper
 from logirec.progress import Progress
 from logirec.training.step import Stepper
 
