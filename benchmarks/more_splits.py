@@ -205,8 +205,8 @@ SHOPS = {
         "Protocol `baskets`, every item of a later basket hidden in turn. "
         f"The shop up to {len(CUTS)} moments, with "
         f"{', '.join(f'{100 * n:.0f}' for n in CUTS.values())} % of the invoices: their tests hardly "
-        "overlap (of the 142 later baskets of one, 7 are in the next one's too). The whole is the one of "
-        "[basket-sizes.md](basket-sizes.md); the tests of earlier cuts lie in its validation and training.",
+        "overlap (of the 142 later baskets of four items and more of one, 7 are in the next one's too). The whole is "
+        "the one of [basket-sizes.md](basket-sizes.md); the tests of earlier cuts lie in its validation and training.",
         {name: cut(share) for name, share in CUTS.items()},
         pooled_baskets,
     ),

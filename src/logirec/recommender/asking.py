@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
+from typing import Generic, NamedTuple, TypeVar
 
 from logirec.config import MAX_BASKET
 from logirec.errors import InputError, UnknownItems
@@ -11,6 +13,27 @@ from logirec.query import Literal, Query, asked_for, branches, items_of, possibl
 from logirec.recommender.answers import Request
 from logirec.recommender.shelf import Shelf
 from logirec.relation import Relation
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Probes(NamedTuple, Generic[T]):
+    """What is asked for reasons, or what came of it."""
+
+    whole: T
+    without: tuple[T, ...]  # each member
+    alone: tuple[T, ...]  # each member
+    unnegated: tuple[T, ...]  # without each NOT
+
+    @property
+    def flat(self) -> tuple[T, ...]:
+        return (self.whole, *self.without, *self.alone, *self.unnegated)
+
+    def read(self, values: Sequence[U]) -> "Probes[U]":
+        """What came of them, one after the other, in their places."""
+        each = iter(values)
+        return Probes(next(each), *(tuple(islice(each, len(some))) for some in self[1:]))
 
 
 @dataclass(frozen=True)
@@ -32,10 +55,13 @@ class Branch:
         return tuple(at for at, operand in enumerate(self.meeting) if operand.negated)
 
     @cached_property
-    def again(self) -> tuple[Meeting, ...]:
-        """What is asked for reasons: the whole, without each member, with each member alone, without each NOT."""
-        without, alone = ([change(self.meeting, m) for m in self.members] for change in (without_item, only_item))
-        return (self.meeting, *without, *alone, *(without_operand(self.meeting, at) for at in self.negated))
+    def probes(self) -> Probes[Meeting]:
+        return Probes(
+            self.meeting,
+            tuple(without_item(self.meeting, member) for member in self.members),
+            tuple(only_item(self.meeting, member) for member in self.members),
+            tuple(without_operand(self.meeting, at) for at in self.negated),
+        )
 
     @property
     def relation(self) -> Relation:
@@ -68,7 +94,7 @@ class Asked:
     def meetings(self) -> Iterator[Meeting]:
         """All that goes through the networks."""
         for branch in self.branches:
-            yield from branch.again if self.request.explain else (branch.meeting,)
+            yield from branch.probes.flat if self.request.explain else (branch.meeting,)
 
 
 def look_up(request: Request, shelf: Shelf) -> Asked:

@@ -1,6 +1,6 @@
 """The best items of a batch of requests, from one scan of the catalogue."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -176,34 +176,49 @@ class _Hunt:
 
 
 def _ranking(asked: Asked, hunt: _Hunt, lines: range) -> Ranking:
-    request, rules = asked.request, Rules(asked, hunt.shelf)
-    best: dict[int, Ranked] = {}
-    ruled_out: dict[int, int] = {}
-    found: dict[Branch, set[int]] = {}
-    for branch, line in enumerate(lines[: len(asked.branches)]):
-        best_here = hunt.best(line, rules)
+    rules, plain = Rules(asked, hunt.shelf), lines[: len(asked.branches)]
+    best = {line: hunt.best(line, rules) for line in plain}
+    shown, ruled_out = _shown(asked, hunt, best, rules), _ruled_out(asked, hunt, plain, rules)
+    gone = {one.row for one in shown} | ruled_out.keys()
+    return Ranking(shown, ruled_out, _moved_out(hunt, lines[len(plain) :], best, rules, gone))
+
+
+def _shown(asked: Asked, hunt: _Hunt, best: Mapping[int, list[tuple[int, float]]], rules: Rules) -> list[Ranked]:
+    """Each item as the branch has it that is surest of it."""
+    found: dict[int, Ranked] = {}
+    for branch, (line, best_here) in enumerate(best.items()):
         picked = hunt.known_first(line, rules, best_here)
         rows, scores = [row for row, _ in picked], [score for _, score in picked]
-        found[asked.branches[branch]] = {row for row, _ in best_here}  # though others may be shown
         confidences = hunt.confidences(line, rows, scores)
         for ranked in map(Ranked, rows, [branch] * len(rows), scores, confidences):
-            if ranked.row not in best or (ranked.confidence or 0) > (best[ranked.row].confidence or 0):
-                best[ranked.row] = ranked
-        if request.explain and rules.hidden:
-            for row, _ in hunt.best(line, rules, hiding=False):
-                if row in rules.hidden:
-                    ruled_out[row] = rules.hidden[row]
-    shown = list(best.values())
-    if len(asked.branches) > 1:  # each item as the branch has it that is surest of it
-        shown = sorted(shown, key=lambda one: (-(one.confidence or 0), -one.score, one.row))[: request.top_k]
-    gone = {one.row for one in shown} | ruled_out.keys()
-    moved_out = []
-    about = {branch: hunt.known[line].wrong for branch, line in zip(asked.branches, lines, strict=False)}
-    for line in lines[len(asked.branches) :]:
-        mine, dropped = hunt.lines[line].branch, hunt.lines[line].dropped
-        assert dropped is not None  # noqa: S101  these lines are without an operand
+            if ranked.row not in found or (ranked.confidence or 0) > (found[ranked.row].confidence or 0):
+                found[ranked.row] = ranked
+    if len(best) == 1:
+        return [*found.values()]
+    surest = sorted(found.values(), key=lambda one: (-(one.confidence or 0), -one.score, one.row))
+    return surest[: asked.request.top_k]
+
+
+def _ruled_out(asked: Asked, hunt: _Hunt, lines: range, rules: Rules) -> dict[int, int]:
+    if not (asked.request.explain and rules.hidden):
+        return {}
+    shown = (row for line in lines for row, _ in hunt.best(line, rules, hiding=False))
+    return {row: rules.hidden[row] for row in shown if row in rules.hidden}
+
+
+def _moved_out(
+    hunt: _Hunt, lines: range, best: Mapping[int, list[tuple[int, float]]], rules: Rules, gone: set[int]
+) -> list[tuple[int, str, bool]]:
+    """What each line without a NOT has among its best, and its branch has not, though others may be shown."""
+    whole, seen, found = {hunt.lines[line].branch: line for line in best}, set(gone), []
+    for line in lines:
+        own = hunt.lines[line]
+        assert own.dropped is not None  # noqa: S101  these lines are without an operand
+        branch = whole[own.branch]
+        kept, about = {row for row, _ in best[branch]}, hunt.known[branch].wrong
         for row, _ in hunt.best(line, rules):
-            if row not in gone and row not in found[mine]:
-                gone.add(row)
-                moved_out.append((row, mine.words[dropped], request.without_substitutes and row in about[mine]))
-    return Ranking(shown, ruled_out, moved_out)
+            if row not in seen and row not in kept:
+                seen.add(row)
+                known = own.asked.request.without_substitutes and row in about
+                found.append((row, own.branch.words[own.dropped], known))
+    return found

@@ -26,22 +26,23 @@ def reasons(
     """Of each request, by row."""
     cases = [_cases(one, ranking) for one, ranking in zip(asked, rankings, strict=True)]
     flat = [case for some in cases for case in some]
-    heights = shelf.heights_of(
+    each = [(case, meeting) for case in flat for meeting in case.branch.probes.flat]
+    measured = shelf.heights_of(
         reasoning,
-        [meeting for case in flat for meeting in case.branch.again],
-        [case.branch.relation for case in flat for _ in case.branch.again],
-        [[one.row for one in case.mine] for case in flat for _ in case.branch.again],
-        [_several(case.branch) for case in flat for _ in case.branch.again],
-        _firsts([len(case.branch.again) for case in flat]),
+        [meeting for _, meeting in each],
+        [case.branch.relation for case, _ in each],
+        [[one.row for one in case.mine] for case, _ in each],
+        [_several(case.branch) for case, _ in each],
+        _firsts([len(case.branch.probes.flat) for case in flat]),
     )
-    parts = zip(*heights, strict=True)
+    heights, counted = iter(measured.whole), iter(measured.evidence)
     found = []
     for some in cases:
         because: dict[int, Because] = {}
         for case in some:
-            whole, counted = zip(*(next(parts) for _ in case.branch.again), strict=True)
-            looked = reasoning.attention(case.branch.meeting, case.branch.basket)
-            because |= _because(shelf, case, whole, counted[0], looked)
+            probes, looked = case.branch.probes, reasoning.attention(case.branch.meeting, case.branch.basket)
+            of_evidence = probes.read([next(counted) for _ in probes.flat]).whole
+            because |= _because(shelf, case, [next(heights) for _ in probes.flat], of_evidence, looked)
         found.append(because)
     return found
 
@@ -73,23 +74,22 @@ def _because(
     counted: Sequence[float],
     looked: Sequence[float],
 ) -> dict[int, Because]:
-    """`heights`: by query, of the case's recommendations; `counted`: what of the first is evidence."""
+    """`heights`: by probe, of the case's recommendations; `counted`: what of the whole's is evidence."""
     branch, found = case.branch, {}
-    count = len(branch.members)
     items = [shelf.catalogue.item(row) for row in branch.basket]
     bought = [set(shelf.bought.of(row)) for row in branch.basket]
     words = [branch.words[n] for n in branch.negated]
-    # Shorter than what they are given: lists of a batch are filled up.
-    for one, by_counts, (whole, *others) in zip(case.mine, counted, zip(*heights, strict=True), strict=False):
-        losses = [whole - without for without in others[:count]]
+    for at, one in enumerate(case.mine):
+        whole, without, alone, unnegated = branch.probes.read([of_probe[at] for of_probe in heights])
+        losses = [whole - left for left in without]
         changes: Sequence[float | None] = losses or [None]
-        parts = shares(losses, others[count : 2 * count], looked) if losses else [1.0]
+        parts = shares(losses, alone, looked) if losses else [1.0]
         contributions = tuple(
             Contribution(item.item_id, item.title, share, change, attended, one.row in links)
             for item, share, change, attended, links in zip(items, parts, changes, looked, bought, strict=True)
         )
-        nots = tuple(Negation(word, whole - without) for word, without in zip(words, others[2 * count :], strict=True))
-        found[one.row] = Because(contributions, nots, whole - by_counts, by_counts)
+        nots = tuple(Negation(word, whole - left) for word, left in zip(words, unnegated, strict=True))
+        found[one.row] = Because(contributions, nots, whole - counted[at], counted[at])
     return found
 
 
