@@ -39,6 +39,7 @@ UNTOUCHED = (
     "baskets of the shops, some was)."
 )
 OLDER = "`logirec-best` is of the version before the order of an order's lines was read."
+OLDER_INTERVALS = f"{OLDER[:-1]}, and its intervals are from EASE as it was then, without the items that occur least."
 MENDED = "`logirec-best` is of the version before the fit for orders was mended (experiments.md)."
 SOURCES = {
     "released": Source(
@@ -58,7 +59,7 @@ SOURCES = {
     "office": Source("Office Products (Amazon 2014)", "amazon2014_rechorus_office"),
     "grocery": Source("Grocery (Amazon 2014)", "amazon2014_rechorus_grocery"),
     "video-games": Source("Video Games (Amazon 2014)", "amazon2014_rechorus_video_games"),
-    "instacart": Source("Instacart baskets", "instacart_train_orders", protocol="baskets", says=OLDER),
+    "instacart": Source("Instacart baskets", "instacart_train_orders", protocol="baskets", says=OLDER_INTERVALS),
     "online-retail": Source("Online Retail (UCI) baskets", "uci_online_retail", protocol="baskets", says=MENDED),
     "groceries": Source("Groceries baskets", "groceries_arules", protocol="baskets", says=OLDER),
     "instacart-links": Source("Instacart, links of orders", "instacart_train_orders", says=UNTOUCHED),
