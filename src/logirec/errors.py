@@ -42,7 +42,7 @@ class QueryError(InputError):
     def __init__(self, why: str, at: int | None = None, found: str = "") -> None:
         where = "query" if at is None else f"query, at character {at + 1}"
         super().__init__(f"{where}: {found} where {why}" if found else f"{where}: {why}")
-        self.why, self.at = why, at
+        self.why, self.at = f"{why} here" if found else why, at
 
 
 class Diverged(InputError):

@@ -100,7 +100,8 @@ def read_manifest(folder: Path, kind: str, schema: int, verify: bool = True) -> 
         manifest = json.loads(path.read_text(encoding="utf-8"))
         own_hash = manifest.pop("manifest_sha256")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArtifactError(f"{folder}: not a {kind} folder (no readable {MANIFEST})") from error
+        why = f"no readable {MANIFEST}" if folder.exists() else "there is nothing of that name"
+        raise ArtifactError(f"{folder}: not a {kind} folder ({why})") from error
     if manifest.get("kind") != kind:
         raise ArtifactError(f"{folder}: a {manifest.get('kind')} folder, where a {kind} is needed")
     if manifest.get("schema") != schema:

@@ -13,7 +13,7 @@ from logirec.recommender.answers import Request
 from logirec.recommender.recommender import Recommender
 from logirec.reports.tables import show_answer, show_line
 
-HELP = "an item by title or id (Tab completes) | drop ITEM | clear | query TEXT | Ctrl-D ends"
+HELP = "an item by title or id (Tab completes) | drop ITEM | clear | query TEXT | exit (or Ctrl-D)"
 CHOICES = 8
 
 
@@ -37,22 +37,31 @@ class Shell:
             elif word == "query" and rest:
                 self._answer(parse(rest))
             elif word == "drop" and rest:
-                self._change(rest, drop=True)
-            elif line.strip():
-                self._change(line, drop=False)
+                self._drop(rest.strip())
+            elif line.strip() and line.strip() != "help":
+                self._add(line.strip())
             else:
                 show_line(HELP)
         except LogiRecError as error:
             show_line(str(error))
 
-    def _change(self, text: str, drop: bool) -> None:
-        item = self._one(text.strip())
-        if item is None:
-            return
-        if drop:
-            self.basket.pop(item.item_id, None)
-        else:
+    def _add(self, text: str) -> None:
+        item = self._one(text)
+        if item is not None:
             self.basket[item.item_id] = _shown(item)
+            self._changed()
+
+    def _drop(self, text: str) -> None:
+        """What the basket holds of that id, or with that in its name."""
+        fits = [one for one, shown in self.basket.items() if text.casefold() in shown.casefold()]
+        named = [one for one in fits if text in (one, self.basket[one])] or fits
+        if len(named) != 1:
+            show_line("which of: " + " | ".join(self.basket[one] for one in named) if named else "not in the basket")
+            return
+        del self.basket[named[0]]
+        self._changed()
+
+    def _changed(self) -> None:
         show_line("basket: " + (", ".join(self.basket.values()) or "empty"))
         if self.basket:
             self._answer()
@@ -87,8 +96,8 @@ def run_shell(recommender: Recommender, model: Path, request: Request) -> None:
         _complete_with(shell)
         show_line(HELP)
         with contextlib.suppress(EOFError):
-            while True:
-                shell.do(input("> "))
+            while (line := input("> ")).strip() not in ("exit", "quit"):
+                shell.do(line)
 
 
 def _complete_with(shell: Shell) -> None:

@@ -1,5 +1,6 @@
 import json
 import re
+import socket
 import subprocess
 import sys
 
@@ -148,11 +149,19 @@ def test_demo_trains_compares_recommends_and_serves(cli, tmp_path, monkeypatch):
     ):
         assert name in result.out
     served = []
-    monkeypatch.setattr("logirec.service.server.serve", lambda *arguments: served.append(arguments[:3]))
+    monkeypatch.setattr("os.execv", lambda _, arguments: served.append(arguments[1:]))
     again = cli("demo", "--out", tmp_path / "demo", "--items", 200, "--quiet", "--serve", "--port", 0)
     assert again.code == 0
-    assert served == [(tmp_path / "demo" / "model", "127.0.0.1", 0)]
+    assert served == [["-m", "logirec", "serve", str(tmp_path / "demo" / "model"), "--port", "0"]]
     assert cli("demo", "--out", tmp_path / "demo", "--serve", "--files-only").code == 2
+
+
+def test_a_port_that_is_taken_is_known_before_training(cli, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = cli("demo", "--out", tmp_path / "demo", "--serve", "--port", taken.getsockname()[1])
+    assert result.code == 2
+    assert "in use" in result.err
+    assert not (tmp_path / "demo").exists()
 
 
 def test_demo_overwrites_nothing_of_yours(cli, tmp_path):

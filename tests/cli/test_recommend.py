@@ -93,6 +93,21 @@ def test_a_basket_is_filled_and_emptied_line_by_line(shell, capsys):
     assert shell.basket == {}
 
 
+def test_what_is_dropped_is_in_the_basket(shell, capsys):
+    one, other = (shell.recommender.trained.catalogue.item(row) for row in (0, 7))
+    for item in (one, other):
+        shell.do(item.item_id)
+    capsys.readouterr()
+    shell.do("drop nothing of that name")
+    assert "not in the basket" in capsys.readouterr().out
+    shell.do("drop p0")  # both have it
+    assert "which of" in capsys.readouterr().out
+    shell.do(f"drop {one.title}")
+    assert list(shell.basket) == [other.item_id]
+    shell.do("help")
+    assert "drop ITEM" in capsys.readouterr().out
+
+
 def test_what_is_unclear_is_asked_back(shell, capsys):
     shell.do("zzzzqqq")
     assert "nothing like it" in capsys.readouterr().out
@@ -117,6 +132,9 @@ def test_lines_are_read_until_the_end(cli, trained_folder, item_ids, monkeypatch
     result = cli("recommend", trained_folder, "--interactive")
     assert result.code == 0
     assert "goes well" in result.out
+    lines = iter(["quit", "not read any more"])
+    assert "drop ITEM" in cli("recommend", trained_folder, "--interactive").out
+    assert list(lines) == ["not read any more"]
     lines = iter([item_ids[0]])
     narrowed = cli("recommend", trained_folder, "--interactive", "--category", "no such category")
     assert narrowed.code == 0

@@ -482,3 +482,17 @@ def test_an_error_in_a_batch_leaves_gradients_as_they_were(recommender, ids):
         assert torch.is_grad_enabled()
     finally:
         gc.enable()
+
+
+def test_without_a_single_view_nobody_knows_what_a_substitute_is(trained_folder, ids):
+    blind = TrainedModel.load(trained_folder)
+    views = blind.links[Relation.CO_VIEW]
+    none = KnownLinks(np.zeros_like(views.starts), views.targets[:0])
+    found = Recommender(replace(blind, links={**blind.links, Relation.CO_VIEW: none}))
+    with pytest.raises(InputError, match="product views"):
+        found.recommend(query=f"substitute({ids[0]})")
+    answer = found.recommend(ids[:1], top_k=50)
+    assert answer.removed == ()
+    assert all(one.because.negations == () for one in answer)
+    kept = found.recommend(query=f"complement({ids[0]}) & ~complement({ids[1]})")
+    assert all(len(one.because.negations) == 1 for one in kept)

@@ -47,7 +47,13 @@ def test_several_at_once_fail_one_by_one(client, ids):
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"basket": ["x"], "top_k": 0}, "top_k"), ({"basket": [""]}, "basket.0"), ({"strange": 1}, "body"), (7, "body")],
+    [
+        ({"basket": ["x"], "top_k": 0}, "top_k"),
+        ({"basket": [""]}, "basket.0"),
+        ({"strange": 1}, "body: a field"),
+        (7, "body"),
+        ({"categories": []}, "categories"),
+    ],
 )
 def test_one_of_a_wrong_form_does_not_take_the_others_with_it(client, ids, wrong, words):
     reply = client.post("/v1/recommend/batch", json={"requests": [wrong, {"basket": [ids[0]]}]})

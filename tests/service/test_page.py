@@ -294,12 +294,12 @@ def test_a_query_is_written_with_errors_at_their_place(page, pair, recommender):
     page.until(lambda: page.one("#query-error").is_displayed())
     at = len(f"complement({pair[0]} & ")
     assert page.text("#query-place mark") == ")"
-    assert page.text("#query-message") == f"Character {at + 1}: an item's id should be"
+    assert page.text("#query-message") == f"Character {at + 1}: an item's id should be here"
     assert page.run("return document.querySelector('#query-place').firstChild.data.length") == at
     assert box.get_attribute("aria-invalid") == "true"
     box.send_keys("\ue003")
     box.send_keys(pair[1])
-    page.until(lambda: page.text("#query-message").endswith(") should be"))  # at the end
+    page.until(lambda: page.text("#query-message").endswith(") should be here"))  # at the end
     box.send_keys(") | complement(😀")
     page.until(lambda: page.texts("#query-place mark") == ["😀"])  # counted in characters
     for _ in range(len(" | complement(😀")):

@@ -1,5 +1,7 @@
 """`logirec demo`: make the demo shop and show what is in it."""
 
+import os
+import sys
 from pathlib import Path
 
 import typer
@@ -19,13 +21,17 @@ def command(
     quiet: bool = options.QUIET,
 ) -> None:
     """Make a believable shop, prepare and audit it, train a model and show what it recommends for planted baskets."""
-    from logirec.config import ServiceConfig
     from logirec.demo import run_demo
     from logirec.progress import for_terminal
 
     if serve and files_only:
         raise UsageError("--serve needs a model, which --files-only leaves out; choose one of them")
-    start = load_server() if serve else None  # what is missing is said before the minutes of training
+    if serve:  # what stands in the way is said before the minutes of training
+        load_server()
+        from logirec.service.server import listen
+
+        listen("127.0.0.1", port).close()
     model = run_demo(out, items, seed, files_only, for_terminal(quiet))
-    if start is not None:
-        start(model, "127.0.0.1", port, ServiceConfig())
+    if serve:  # by a process that holds nothing of all that
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-m", "logirec", "serve", str(model), "--port", str(port)])  # noqa: S606

@@ -13,7 +13,7 @@ from logirec.data.demo_shop import DemoShop
 from logirec.data.interactions import write_interactions
 from logirec.data.memory import hoarding_nothing
 from logirec.data.protocols import baskets, leak_free, paper, released
-from logirec.data.sources import READERS, locate, side_tables, tables_of
+from logirec.data.sources import READERS, locate, roles_of, side_tables, tables_of
 from logirec.data.sources.tables import check_columns
 from logirec.data.staging import Staging
 from logirec.data.store import Store
@@ -40,9 +40,13 @@ class Inputs:
 
 
 def prepare(
-    inputs: Inputs, out: str | Path, config: PrepareConfig, force: bool = False, progress: Progress | None = None
+    inputs: Inputs,
+    out: str | Path,
+    config: PrepareConfig = PrepareConfig(),  # noqa: B008  frozen
+    force: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write the dataset and return its report (the manifest without the file list)."""
+    """Write the dataset and return its report (the manifest without the file list, and which columns were read)."""
     out, progress = Path(out), progress or Progress()
     _check_fit(config)
     _check_place(out)
@@ -95,7 +99,7 @@ def prepare(
             },
         }
         write_manifest(folder, KIND, SCHEMA, report)
-    return report
+    return report | {"columns": staging.columns}
 
 
 def _check_fit(config: PrepareConfig) -> None:
@@ -147,6 +151,7 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
         )
     extras = [p for p in (inputs.items, inputs.interactions, inputs.views) if p is not None]
     check_columns([*tables_of(format, path), *extras], inputs.columns)
+    _check_roles(inputs, format, path)
     if inputs.items:
         side_tables.read_items(inputs.items, staging, inputs.columns)  # first: its words win
     READERS[format](path, staging, inputs.columns)
@@ -161,6 +166,22 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
     files = [p for p in (path, inputs.items, inputs.interactions, inputs.views) if p is not None]
     hashes = {_shown(p): sha256(p) for p in files if p.is_file()}
     return {"format": format, "name": _shown(path), "sha256": hashes}
+
+
+def _check_roles(inputs: Inputs, format: Format, path: Path) -> None:
+    """A column that nothing would read is not named in vain."""
+    read = roles_of(format, path)
+    for file, roles in (
+        (inputs.items, side_tables.ITEM_ROLES),
+        (inputs.interactions, side_tables.INTERACTION_ROLES),
+        (inputs.views, side_tables.VIEW_ROLES),
+    ):
+        read |= roles.keys() if file else set()
+    if unread := [role for role in inputs.columns if role not in read]:
+        raise UsageError(
+            f"--columns {unread[0]}=...: nothing here is read for that, only {', '.join(sorted(read))}; what describes "
+            "items goes into a table of its own, --items"
+        )
 
 
 def _shown(path: Path) -> str:

@@ -10,8 +10,8 @@ NOT_VALIDATED = {
 }
 
 TOLD = {
-    "valid": "Then it was told the links of validation too.",
-    "test": "Then it was told all other links too, of validation and test: the figures are those from before.",
+    "valid": "Then it was told validation's links (or orders) too.",
+    "test": "Then it was told all others too, of validation and test: the figures are those from before.",
 }
 
 

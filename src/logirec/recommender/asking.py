@@ -43,16 +43,12 @@ class Branch:
     meeting: Meeting
     words: tuple[str, ...]  # each operand as it is written
     basket: tuple[int, ...]  # the items that something is wanted for
+    negated: tuple[int, ...]  # the operands that are NOTs and mean something here
 
     @cached_property
     def members(self) -> tuple[int, ...]:
         """The items that can be left out: of several, each."""
         return self.basket if len(self.basket) > 1 else ()
-
-    @cached_property
-    def negated(self) -> tuple[int, ...]:
-        """The operands that are NOTs."""
-        return tuple(at for at, operand in enumerate(self.meeting) if operand.negated)
 
     @cached_property
     def probes(self) -> Probes[Meeting]:
@@ -127,7 +123,11 @@ def _branch(literals: Sequence[Literal], shelf: Shelf) -> Branch | None:
         return None
     meeting = tuple(Operand(linked.relation, shelf.rows(linked.items), negated) for linked, negated in literals)
     words = tuple(f"~{linked}" if negated else str(linked) for linked, negated in literals)
-    return Branch(meeting, words, shelf.rows(sorted(wanted)))
+    if not shelf.knows_views and any(one.relation == Relation.CO_VIEW and not one.negated for one in meeting):
+        raise InputError("substitutes are learnt from product views, and this model has seen none; ask for complements")
+    told = [at for at, one in enumerate(meeting) if shelf.knows_views or one.relation != Relation.CO_VIEW]
+    negated = tuple(at for at in told if meeting[at].negated)
+    return Branch(meeting, words, shelf.rows(sorted(wanted)), negated)
 
 
 def _without(unknown: Collection[str], literals: Iterable[Literal]) -> list[Literal]:

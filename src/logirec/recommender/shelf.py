@@ -47,6 +47,7 @@ class Shelf:
             let_go(raw)
         views = trained.links[Relation.CO_VIEW]
         self.viewed = (views, views.reversed(self.items))
+        self.knows_views = len(views.targets) > 0  # else nobody has said what a substitute is
         give_back_memory()
 
     def rows(self, item_ids: Iterable[str]) -> tuple[int, ...]:
@@ -114,7 +115,7 @@ class Shelf:
     def in_categories(self, names: Sequence[str]) -> set[int]:
         found = {row for name in names for row in self.catalogue.rows_of_category.get(name, ())}
         if names and not found:
-            raise InputError(f"no item has one of these categories: {', '.join(map(repr, names[:5]))}")
+            raise InputError("no item has one of these categories")
         return found
 
     def known(self, meeting: Meeting) -> Known:

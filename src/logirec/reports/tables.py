@@ -55,6 +55,10 @@ def show_dataset(report: dict[str, Any], out: Path) -> None:
         cells = [report["queries"][stage][kind] for stage in ("train", "valid", "test")]
         queries.add_row(kind, *(f"{c['queries']:,} ({c['answers']:,})" for c in cells))
     console.print(queries)
+    if report["columns"]:
+        console.print("columns: " + ", ".join(f"{role}={name}" for role, name in report["columns"].items()))
+    if report["notes"].get("split") == "random":
+        console.print("no times in these orders: the later baskets that test asks about are a random part")
     lines = report["lines"]
     for word in ("rejected", "filtered"):
         if lines[word]:

@@ -43,8 +43,9 @@ def explained(error: Exception) -> tuple[int, str, str, int | None]:
 
 def _wrong(error: Any) -> str:
     """Where and why; the name of an unknown field is the sender's and stays with him."""
-    path = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
-    return f"{'.'.join(map(str, path)) or 'body'}: {error['msg']}"
+    unknown = error["type"] == "extra_forbidden"
+    path = error["loc"][:-1] if unknown else error["loc"]
+    return f"{'.'.join(map(str, path)) or 'body'}: {'a field that is not known' if unknown else error['msg']}"
 
 
 def reply(request: Request, error: Exception) -> Response:

@@ -34,7 +34,9 @@ class Ask(_Strict):
         True, description="Known substitutes of the basket, and what links say a NOT is about, never appear."
     )
     exclude: list[ItemId] = Field([], max_length=1000, description="Items that must not appear.")
-    categories: list[str] | None = Field(None, max_length=100, description="Only items of these categories.")
+    categories: list[str] | None = Field(
+        None, min_length=1, max_length=100, description="Only items of these categories; null: of all."
+    )
     explain: bool = Field(True, description="With reasons.")
 
     def request(self, limits: ServiceConfig) -> Request:

@@ -309,6 +309,8 @@ def test_format_is_detected_or_asked_for(tmp_path):
     assert locate(file("d.csv", "milk,bread\n"), None)[0] == "orders"
     assert locate(file("e.csv", "milk,bread\n"), "links")[0] == "links"
     with pytest.raises(InputError, match="cannot tell the format"):
+        locate(file("f.csv", "quantity,unit_price\n"), None)
+    with pytest.raises(InputError, match="no column for order"):
         locate(file("f.csv", "item_id,colour\n"), None)
     with pytest.raises(InputError, match="no such file"):
         locate(tmp_path / "nothing", None)
@@ -626,3 +628,47 @@ def test_links_without_a_header_are_told_to_have_one(tmp_path):
     path.write_text("a,b\nb,c\n")
     with pytest.raises(InputError, match="needs a header line that names source, target"):
         made(tmp_path, path, format="links")
+
+
+LINES = "Order No,SKU,Category,Bought on\n" + "".join(
+    f"{order},{item},Tea,2024-01-{1 + order % 28:02}\n"
+    for order in range(60)
+    for item in (f"a{order % 4}", f"b{order % 4}")
+)
+
+
+def test_it_is_said_which_columns_were_read_and_that_there_are_no_times(cli, tmp_path):
+    (tmp_path / "orders.csv").write_text(LINES)
+    named = ["prepare", tmp_path / "orders.csv", "--protocol", "baskets", "--columns", "order=Order No"]
+    shown = cli(*named, "--out", tmp_path / "out", "--quiet").out
+    assert "columns: order=Order No, item=SKU" in shown
+    assert "are a random part" in shown
+    named[-1] += ",time=Bought on"
+    found = cli(*named, "--out", tmp_path / "timed", "--quiet", "--json").json
+    assert found["columns"] == {"order": "Order No", "item": "SKU", "time": "Bought on"}
+    assert "columns" not in Dataset.load(tmp_path / "timed").manifest
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ("", "no column for order"),
+        ("order=Order No,category=Category", "--items"),
+        ("order=Order No,rating=SKU", "only customer, item, order"),
+        ("item=SKU,time=Bought on", "no column for order"),
+        ("order=Order No;item=SKU", "no table has a column of that name"),
+    ],
+)
+def test_a_column_that_is_missing_or_read_by_nothing_is_named(cli, tmp_path, columns, says):
+    (tmp_path / "orders.csv").write_text(LINES)
+    named = ["--columns", columns] if columns else []
+    result = cli("prepare", tmp_path / "orders.csv", "--out", tmp_path / "out", "--quiet", *named)
+    assert result.code in (2, 3)
+    assert says in result.err, result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_folder_of_logirecs_own_is_no_raw_data(cli, leak_free, tmp_path):
+    result = cli("prepare", leak_free.folder, "--out", tmp_path / "out", "--quiet")
+    assert result.code == 3
+    assert "raw files" in result.err

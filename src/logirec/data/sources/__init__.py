@@ -1,16 +1,18 @@
 """Every way in, one file each. A source reads a path into Staging and counts what it cannot use."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from logirec.config import FORMATS, Format
 from logirec.data.rejects import Rejects
-from logirec.data.sources import amazon, links, orders, rechorus, released
-from logirec.data.sources.tables import Table, is_header, is_json, is_table, open_table, read_ragged
+from logirec.data.sources import amazon, links, orders, rechorus, released, side_tables
+from logirec.data.sources.tables import Table, is_header, is_json, is_table, open_table, read_ragged, recognise
 from logirec.data.staging import Staging
 from logirec.errors import InputError
+from logirec.folders import MANIFEST
 
 HEADER_WITHIN = 10  # lines: what stands above is a title, a date, sep=;
 ALIKE = 0.9  # of lines with as many fields: a table, not baskets
@@ -26,19 +28,21 @@ READERS: dict[Format, Reader] = {
 }
 
 
-def locate(path: Path, wanted: Format | None, columns: Collection[str] = ()) -> tuple[Format, Path]:
+def locate(path: Path, wanted: Format | None, columns: Mapping[str, str] = MappingProxyType({})) -> tuple[Format, Path]:
     """The format of a path, by what is in it, and the file (or folder) that its reader takes.
 
-    `columns` are the roles that --columns names: they too say what the file is.
+    `columns` is what --columns names: its roles too say what the file is.
     """
     if wanted is None and {"source", "target", "order"} & set(columns):
         wanted = "orders" if "order" in columns else "links"
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     if path.is_file():
-        return wanted or _detect_file(path), path
+        return wanted or _detect_file(path, columns), path
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a folder")
+    if (path / MANIFEST).exists():
+        raise InputError(f"{path}: a folder that logirec has written; prepare reads a shop's raw files")
     if wanted in ("rechorus", "released") or (path / "item_meta.csv").exists() or (path / "id2ent.pkl").exists():
         return wanted or ("rechorus" if (path / "item_meta.csv").exists() else "released"), path
     if wanted in (None, "amazon"):
@@ -49,7 +53,7 @@ def locate(path: Path, wanted: Format | None, columns: Collection[str] = ()) -> 
             return "amazon", metadata[0]
     tables = sorted(filter(is_table, path.iterdir()))
     if len(tables) == 1:
-        return wanted or _detect_file(tables[0]), tables[0]
+        return wanted or _detect_file(tables[0], columns), tables[0]
     if wanted in (None, "orders") and tables:
         orders.find_files(path)
         return "orders", path
@@ -63,15 +67,28 @@ def tables_of(format: Format, path: Path) -> list[Path]:
     return [file for file in orders.find_files(path) if file is not None] if path.is_dir() else [path]
 
 
-def _detect_file(path: Path) -> Format:
+def roles_of(format: Format, path: Path) -> set[str]:
+    """What --columns can name there."""
+    if format == "links":
+        return {*links.ROLES}
+    if format != "orders":
+        return set()
+    return {*orders.ROLES, *(side_tables.ITEM_ROLES if path.is_dir() else ())}
+
+
+def _detect_file(path: Path, columns: Mapping[str, str]) -> Format:
     if is_json(path):
         return "amazon"
-    table = open_table(path)
+    table = open_table(path, columns.values())
     if not table.columns:
         return _baskets_or_not(table)
-    for name, roles in (("orders", ("order", "item")), ("links", ("source", "target"))):
-        if orders.has_columns(table, roles):
-            return name  # type: ignore[return-value]
+    kinds: dict[Format, tuple[str, ...]] = {"orders": ("order", "item"), "links": ("source", "target")}
+    for name, roles in kinds.items():
+        if orders.has_columns(table, roles, columns):
+            return name
+    for roles in kinds.values():  # half of it is there: say what is missing
+        if any(orders.has_columns(table, (role,), columns) for role in roles):
+            recognise(table, dict.fromkeys(roles, True), columns)
     raise InputError(
         f"{path.name}: cannot tell the format from the columns {', '.join(table.columns)}; "
         f"name it with --format ({', '.join(FORMATS)}) and the columns with --columns"

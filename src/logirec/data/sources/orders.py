@@ -7,6 +7,7 @@ become links is in data/order_links.py.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from logirec.data.sources import side_tables
 from logirec.data.sources.tables import Table, is_table, open_table, read_ragged, read_rows, recognise
@@ -38,6 +39,7 @@ def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
             _read_baskets(table, staging, task.advance)
             return
         found = recognise(table, ROLES, columns)
+        staging.columns = {role: table.columns[number] for role, number in found.items()}
         rows = staging.writer("orders", list(found))
         for line, values in read_rows(table, list(found.values()), staging.rejects, task.advance):
             if values[0] and values[1]:  # order and item come first in ROLES
@@ -76,9 +78,9 @@ def find_files(folder: Path) -> tuple[Path, Path | None]:
     return orders[0], items[0] if items else None
 
 
-def has_columns(table: Table, roles: tuple[str, ...]) -> bool:
+def has_columns(table: Table, roles: tuple[str, ...], columns: Mapping[str, str] = MappingProxyType({})) -> bool:
     try:
-        recognise(table, dict.fromkeys(roles, True), {})
+        recognise(table, dict.fromkeys(roles, True), columns)
     except InputError:
         return False
     return True

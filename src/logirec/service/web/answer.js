@@ -81,7 +81,8 @@ function refuse(error) {
   showRemoved([]);
   const ofQuery = state.mode === "query" && error.code === "query";
   showQueryError(ofQuery ? error : null);
-  title(ofQuery ? "The query is not complete" : "No answer", "");
+  byId("named").hidden = true;
+  title(ofQuery ? "The query cannot be read yet" : "No answer", "");
   notices(ofQuery ? [] : [["This cannot be answered:", error.message]]);
 }
 

@@ -85,10 +85,10 @@ function why(because, { negations, model, evidence }) {
       : null,
     element(
       "p",
-      { class: "sources", title: "Standard deviations above the mean of all products" },
+      { class: "sources", title: "Above the mean of all products, in standard deviations of their scores by the model" },
       `Stands at ${signed(model + evidence)}: ${signed(model)} by the model, ${signed(evidence)} by what is bought together`,
     ),
-    ...negations.map((one) =>
+    ...negations.filter((one) => Math.abs(one.change) >= 0.005).map((one) =>
       element(
         "p",
         { class: "negation" },

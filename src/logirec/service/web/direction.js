@@ -39,10 +39,9 @@ async function show() {
   const signal = next();
   try {
     const found = await direction(first.value, second.value, { signal });
-    const most = Math.max(found.forward_confidence ?? 0, found.backward_confidence ?? 0) || 1;
     answer.replaceChildren(
-      way(found.first, found.second, found.forward_confidence, found.forward, most),
-      way(found.second, found.first, found.backward_confidence, found.backward, most),
+      way(found.first, found.second, found.forward_confidence, found.forward),
+      way(found.second, found.first, found.backward_confidence, found.backward),
       element("p", { class: "verdict" }, verdict(found)),
     );
   } catch (error) {
@@ -50,12 +49,12 @@ async function show() {
   }
 }
 
-function way(source, target, confidence, score, most) {
+function way(source, target, confidence, score) {
   return element(
     "div",
     { class: "way" },
     element("p", {}, nameOf(source), element("span", { class: "arrow" }, " → "), nameOf(target)),
-    bar((confidence ?? 0) / most),
+    bar(confidence ?? 0),
     element("strong", {}, confidence === null ? "–" : percent(confidence)),
     element("span", { class: "where" }, `score ${score.toFixed(2)}${confidence === 1 ? " · known pair" : ""}`),
   );
@@ -64,6 +63,7 @@ function way(source, target, confidence, score, most) {
 function verdict({ first: one, second: other, forward_confidence: there, backward_confidence: back }) {
   if (there === null || back === null) return "This model has no calibrated confidence to compare.";
   const [low, high] = [Math.min(there, back), Math.max(there, back)];
+  if (high < 0.005) return "Neither is likely to go with the other.";
   if (high - low < 0.005) return "About as sure both ways.";
   const [source, target] = there > back ? [one, other] : [other, one];
   return `Surer of ${nameOf(target)} for who has ${nameOf(source)} than the other way round.`;
