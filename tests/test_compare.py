@@ -205,6 +205,16 @@ def test_one_that_is_too_large_does_not_stop_the_others(dataset, monkeypatch, em
     assert result["left_out"] == {"lookup": "out of memory"}
 
 
+def test_one_with_a_bug_does_not_stop_the_others(dataset, monkeypatch):
+    monkeypatch.setattr("logirec.baselines.lookup.Lookup.fit", lambda *_: [][3])
+    result = compare(dataset, CompareOptions(("lookup", "popularity")))
+    assert set(result["models"]) == {"popularity"}
+    assert result["left_out"] == {"lookup": "failed with IndexError: list index out of range"}
+    with pytest.raises(InputError, match="IndexError") as alone:
+        compare(dataset, CompareOptions(("lookup",)))
+    assert isinstance(alone.value.__cause__, IndexError)  # which --debug shows
+
+
 def test_one_kind_of_query_alone(dataset, monkeypatch, tmp_path):
     ask = Match._questions
     monkeypatch.setattr(Match, "_questions", lambda self, stage, most: {"low": ask(self, stage, most)["low"]})

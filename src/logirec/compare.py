@@ -22,7 +22,7 @@ from logirec.config import Recipe
 from logirec.contenders import LOGIREC, NAMES, OURS, choose
 from logirec.data.dataset import Dataset
 from logirec.data.query_sets import KINDS, Kind, Ragged, Stage
-from logirec.errors import ArtifactError, InputError, Interrupted
+from logirec.errors import ArtifactError, InputError, Interrupted, LogiRecError
 from logirec.evaluation.asymmetry import asymmetry
 from logirec.evaluation.evaluate import Questions, link_popularity, mean_mrr, questions, report, standings
 from logirec.evaluation.metrics import intervals, per_query
@@ -61,17 +61,20 @@ def compare(
     names, left_out = choose(options.models, device)
     match = Match(dataset, options, device, progress)
     results: dict[str, Result] = {}
+    broken: Exception | None = None
     for name in names:
         try:
             results[name] = match.result(name)
         except InputError as error:  # nothing here that it could learn from, or it diverged: the others go on
             left_out[name] = str(error)
-        except Exception as error:
-            if not ran_out(error):
-                raise
-            left_out[name] = "out of memory"
+        except LogiRecError:
+            raise
+        except Exception as error:  # a new baseline's own, mostly: the others go on
+            broken = error
+            said = next(iter(str(error).splitlines()), "")
+            left_out[name] = "out of memory" if ran_out(error) else f"failed with {type(error).__name__}: {said}"
     if not results:
-        raise InputError("; ".join(f"{name}: {why}" for name, why in left_out.items()))
+        raise InputError("; ".join(f"{name}: {why}" for name, why in left_out.items())) from broken
     return {
         "dataset": match.described,
         "seed": options.seed,
