@@ -212,8 +212,8 @@ SHOPS = {
     ),
     "instacart": Shop(
         "Instacart, baskets by size",
-        "Protocol `baskets`, split by seed 1, every item of a later basket hidden in turn. `item2vec`, far behind on the "
-        "split of [basket-sizes.md](basket-sizes.md), was not run.",
+        "Protocol `baskets`, split by seed 1, every item of a later basket hidden in turn. `item2vec`, far behind in "
+        "[basket-sizes.md](basket-sizes.md), was not run.",
         {"instacart-1": split("instacart", 1)},
         pooled_baskets,
     ),
