@@ -97,7 +97,7 @@ def test_what_it_is_told_of_validation_helps_on_test(leak_free, plain, tmp_path)
     scores = Scorer(TrainedModel.load(tmp_path / "told").model).scores
     found = json.loads(json.dumps(evaluate(scores, leak_free)))
     assert found["low"]["filtered"]["mrr"] == pytest.approx(metrics["test"]["low"]["filtered"]["mrr"], abs=1e-6)
-    assert "told the links of validation" in (tmp_path / "told" / "README.md").read_text()
+    assert "told validation's links" in (tmp_path / "told" / "README.md").read_text()
     assert "told" not in (folder / "README.md").read_text()
 
 
