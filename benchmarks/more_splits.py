@@ -125,7 +125,7 @@ def orders_of(share: float = 1.0, department: int | None = None, names: bool = T
         from logirec.data.prepare import Inputs, prepare
 
         source, raw = data / SOURCES["instacart"].folder, out.with_name(f"{out.name}.raw")
-        raw.mkdir()
+        raw.mkdir(exist_ok=True)
         lines, products = (source / f"{name}.parquet" for name in ("order_products__train", "products"))
         wanted = f"order_id % 1000 < {round(1000 * share)}"
         if department is not None:

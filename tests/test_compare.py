@@ -1,10 +1,12 @@
 """`logirec compare`: one protocol for all, nothing made twice, a report that stands alone."""
 
+import gc
 import json
 import os
 import re
 import shutil
 import signal
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import torch
 
 from logirec import contenders
 from logirec.baselines.base import members_last
+from logirec.baselines.popularity import Popularity
 from logirec.baselines.registry import BASELINES, Entry
 from logirec.compare import CompareOptions, Match, compare
 from logirec.config import recipe
@@ -217,6 +220,39 @@ def test_one_with_a_bug_does_not_stop_the_others(dataset, monkeypatch):
     with pytest.raises(InputError, match="IndexError") as alone:
         compare(dataset, CompareOptions(("lookup",)))
     assert isinstance(alone.value.__cause__, IndexError)  # which --debug shows
+
+
+class Heavy:
+    """What a model had made when it failed."""
+
+
+def test_what_a_failed_one_had_made_is_let_go_before_the_others(dataset, monkeypatch):
+    made = []
+
+    def fails(self, dataset):
+        heavy = Heavy()
+        made.append(weakref.ref(heavy))
+        raise ValueError
+
+    def fit(self, dataset):
+        gc.collect()
+        made.append(made[0]())
+        return popularity(self, dataset)
+
+    popularity = Popularity.fit
+    monkeypatch.setattr("logirec.baselines.lookup.Lookup.fit", fails)
+    monkeypatch.setattr(Popularity, "fit", fit)
+    compare(dataset, CompareOptions(("lookup", "popularity"), force=True))
+    assert made[1:] == [None]
+
+
+def test_a_full_disk_ends_it(dataset, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("logirec.results.Results.save", full)
+    with pytest.raises(OSError, match="No space"):
+        compare(dataset, CompareOptions(("lookup", "popularity"), force=True))
 
 
 def test_one_kind_of_query_alone(dataset, monkeypatch, tmp_path):

@@ -9,6 +9,7 @@ import json
 import time
 from dataclasses import dataclass
 from statistics import geometric_mean
+from traceback import clear_frames
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,10 +68,11 @@ def compare(
             results[name] = match.result(name)
         except InputError as error:  # nothing here that it could learn from, or it diverged: the others go on
             left_out[name] = str(error)
-        except LogiRecError:
+        except (LogiRecError, OSError):  # a full disk will be full for the others too
             raise
         except Exception as error:  # a new baseline's own, mostly: the others go on
             broken = error
+            clear_frames(error.__traceback__)  # what it had made; the others need the room
             said = next(iter(str(error).splitlines()), "")
             left_out[name] = "out of memory" if ran_out(error) else f"failed with {type(error).__name__}: {said}"
     if not results:

@@ -297,15 +297,24 @@ class ServiceConfig(Settings):
 
 def settings_error(error: ValidationError) -> UsageError:
     """All wrong settings in one line."""
-    return UsageError("; ".join(map(_wrong, error.errors())))
+    room = next(room for room in Settings.__subclasses__() if room.__name__ == error.title)
+    return UsageError("; ".join(_wrong(one, _places(room)) for one in error.errors()))
 
 
-def _wrong(one: ErrorDetails) -> str:
+def _places(room: type[Settings]) -> dict[str, str]:
+    """Names of settings, and where each stands."""
+    found = {name: name for name in room.model_fields}
+    for name, field in room.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
+            found |= {inner: f"{name}.{place}" for inner, place in _places(field.annotation).items()}
+    return found
+
+
+def _wrong(one: ErrorDetails, places: Mapping[str, str]) -> str:
     if not one["loc"]:
         return one["msg"].removeprefix("Value error, ")  # of settings that do not go together
     name, place = str(one["loc"][-1]), ".".join(map(str, one["loc"]))
     if one["type"] != "extra_forbidden":
         return f"{place}: {one['msg']} (got {one['input']!r})"
-    known = sorted({field for room in Settings.__subclasses__() for field in room.model_fields})
-    near = get_close_matches(name, known, n=1)
-    return f"{place}: no such setting" + (f"; did you mean {near[0]}?" if near else "")
+    near = get_close_matches(name, sorted(places), n=1)
+    return f"{place}: no such setting" + (f"; did you mean {places[near[0]]}?" if near else "")

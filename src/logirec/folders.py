@@ -60,16 +60,18 @@ def check_free(out: Path, kind: str, force: bool) -> None:
         return
     if not force:
         raise UsageError(f"{out} exists already; name another --out or add --force to replace it")
-    if not _is_kind(out, kind):
+    if kind_of(out) != kind:
         raise UsageError(f"{out} is no {kind} folder of logirec's; it is not replaced, even with --force")
 
 
-def _is_kind(folder: Path, kind: str) -> bool:
+def kind_of(folder: Path) -> str | None:
+    """What logirec has written there, if it has: other programs have a file of that name too."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") == kind and "manifest_sha256" in manifest
+        return None
+    ours = isinstance(manifest, dict) and "manifest_sha256" in manifest
+    return str(manifest.get("kind")) if ours else None
 
 
 def write_manifest(folder: Path, kind: str, schema: int, content: dict[str, Any]) -> None:

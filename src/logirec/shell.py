@@ -52,9 +52,10 @@ class Shell:
             self._changed()
 
     def _drop(self, text: str) -> None:
-        """What the basket holds of that id, or with that in its name."""
+        """What the basket holds of that id or name, or with that in its name."""
         fits = [one for one, shown in self.basket.items() if text.casefold() in shown.casefold()]
-        named = [one for one in fits if text in (one, self.basket[one])] or fits
+        exact = [one for one in fits if text == one or self.basket[one] in (text, f"{text} [{one}]")]
+        named = exact or fits
         if len(named) != 1:
             show_line("which of: " + " | ".join(self.basket[one] for one in named) if named else "not in the basket")
             return

@@ -70,7 +70,7 @@ def test_without_source_the_demo_shop(cli, tmp_path):
         (["--columns", "item=sku"], "SOURCE"),
         (["--format", "orders"], "SOURCE"),
         (["--demo-items", "0"], "demo shop"),
-        (["--min-support", "9"], "order lines"),
+        (["--min-support", "9"], "--min-support: for order lines; --protocol baskets"),
         (["--nonsense"], "nonsense"),
     ],
 )

@@ -108,6 +108,13 @@ def test_what_is_dropped_is_in_the_basket(shell, capsys):
     assert "drop ITEM" in capsys.readouterr().out
 
 
+def test_what_has_the_name_that_is_dropped_comes_before_what_has_it_in_its_name(shell):
+    shell.basket = {"a": "Tea [a]", "b": "Tea pot [b]"}
+    shell._changed = lambda: None
+    shell.do("drop Tea")
+    assert list(shell.basket) == ["b"]
+
+
 def test_what_is_unclear_is_asked_back(shell, capsys):
     shell.do("zzzzqqq")
     assert "nothing like it" in capsys.readouterr().out

@@ -237,8 +237,18 @@ def test_twenty_kills_at_random_moments_change_nothing(leak_free, tmp_path):
 
 def test_a_setting_that_is_none_is_named_with_what_was_meant(cli, tmp_path):
     result = cli(
-        "train", tmp_path / "dataset", "--out", tmp_path / "out", "--set", "model.dim=64", "--set", "model.x=1"
+        "train",
+        tmp_path / "dataset",
+        "--out",
+        tmp_path / "out",
+        "--set",
+        "model.dim=64",
+        "--set",
+        "model.batch=1",
+        "--set",
+        "model.port=1",
     )
     assert result.code == 2
-    assert "model.dim: no such setting; did you mean dims?" in result.err
-    assert "model.x: no such setting" in result.err
+    assert "model.dim: no such setting; did you mean model.dims?" in result.err
+    assert "model.batch: no such setting; did you mean training.batch?" in result.err
+    assert "model.port: no such setting;" in result.err

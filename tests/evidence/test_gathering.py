@@ -70,6 +70,22 @@ def test_a_large_catalogue_is_worked_on_part_by_part(cold_items, monkeypatch):
         assert torch.equal(tensor, parts.tensors()[name])
 
 
+@pytest.mark.parametrize("name", ["leak_free", "baskets"])
+def test_so_are_its_tables(request, name, monkeypatch):
+    dataset = request.getfixturevalue(name)
+    for module, most in (("baselines.ease.HEAD", 60), ("evidence.regression.MOST_TARGETS", 50)):
+        monkeypatch.setattr(f"logirec.{module}", most)  # so that there is a tail
+    monkeypatch.setattr("logirec.evidence.tables.MOST", dataset.items)  # rounding chooses among what is nearly equal
+    models = [model_of(dataset)]
+    whole = tables_in(dataset, models)
+    for module in ("baselines.rows.STEP", "evidence.regression.STEP", "evidence.tables.TILE", "evidence.tables.ROWS"):
+        monkeypatch.setattr(f"logirec.{module}", 11)
+    parts = tables_in(dataset, models)
+    for kind, tables in whole.items():
+        for named, table in tables.items():
+            np.testing.assert_allclose(parts[kind][named].toarray(), table.toarray(), rtol=1e-5, atol=1e-7)
+
+
 def test_weights_are_fitted_where_validation_asks_and_nowhere_else(leak_free):
     sources = sources_of(leak_free, best_ease(leak_free, {}, "cpu"), None, ())
     some = sources.about(np.array([3, 5, 9]))

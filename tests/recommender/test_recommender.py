@@ -161,9 +161,22 @@ def test_one_text_is_no_list(recommender, ids, wrong):
         recommender.recommend(**{"basket": ids[:1], **wrong})
 
 
+def test_what_can_be_read_only_once_is_read_all_the_same(recommender, ids):
+    best = [one.item_id for one in recommender.recommend(ids[:2])]
+    answer = recommender.recommend(iter(ids[:2]), exclude=iter(best[:3]))
+    assert not {*best[:3]} & {one.item_id for one in answer}
+
+
+def test_no_category_at_all_is_refused(recommender, ids):
+    with pytest.raises(InputError, match="an empty list"):
+        recommender.recommend(ids[:1], categories=[])
+
+
 def test_a_query_may_be_text(recommender, ids):
     text = f"complement({ids[0]}) & ~substitute({ids[1]})"
     assert recommender.recommend(query=text) == recommender.recommend(query=parse(text))
+    with pytest.raises(InputError, match=r"logirec.parse"):
+        Request(query=text)
 
 
 def test_limits(recommender, ids):
@@ -180,7 +193,7 @@ def test_what_is_ruled_out_never_appears(recommender, ids, data):
     basket = data.draw(st.lists(st.sampled_from(ids[:60]), min_size=1, max_size=4))
     exclude = data.draw(some)
     names = sorted(recommender.trained.catalogue.rows_of_category)
-    categories = data.draw(st.none() | st.lists(st.sampled_from([*names, "no such category"]), max_size=3))
+    categories = data.draw(st.none() | st.lists(st.sampled_from([*names, "no such category"]), min_size=1, max_size=3))
     hide = data.draw(st.booleans())
     if categories and not set(categories) & set(names):
         with pytest.raises(InputError, match="no item has one of these categories"):

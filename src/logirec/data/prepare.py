@@ -138,9 +138,12 @@ def _read(inputs: Inputs, config: PrepareConfig, staging: Staging) -> dict[str, 
     format, path = locate(inputs.source, inputs.format, inputs.columns)
     if inputs.views and format != "orders":
         raise UsageError("--views goes with order lines; other formats carry their own co-views")
-    if config.orders != OrderRules() and format != "orders":
-        rules = ", ".join(f"--{name.replace('_', '-')}" for name in OrderRules.model_fields)
-        raise UsageError(f"{rules} go with order lines, and {path.name} has none")
+    usual = OrderRules()
+    rules = [name for name in OrderRules.model_fields if getattr(config.orders, name) != getattr(usual, name)]
+    if rules and format != "orders":
+        said = f"{path.name} has none" if inputs.demo_items is None else "--protocol baskets makes a demo shop of them"
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in rules)
+        raise UsageError(f"{named}: for order lines; {said}")
     for extra in (inputs.items, inputs.interactions, inputs.views):
         if extra is not None and not extra.is_file():
             raise InputError(f"{extra}: no such file")

@@ -77,7 +77,7 @@ class Staging:
         self.rejects = Rejects()
         self.progress = progress or Progress()
         self.notes: dict[str, object] = {}  # what a source wants said of its data
-        self.columns: dict[str, str] = {}  # role -> the name of its column, of order lines
+        self.columns: dict[str, str] = {}  # role -> the name of its column, of order lines or links
         self.rows: dict[str, int] = {}
         self.files: dict[str, str] = {}  # table -> name of the input file, for the reject list
         self._writers: dict[str, pq.ParquetWriter] = {}

@@ -83,7 +83,8 @@ def _likelihoods(tile: _Tile, steps: np.ndarray) -> np.ndarray:
     """(T,) the log-probability of each query's answers on the mean, summed over queries, at each temperature."""
     found = []
     for step in steps.tolist():
-        logs = (tile.own * step - (tile.table * step).logsumexp(1)[tile.owners]).clamp(min=LOWEST_LOG)
+        logs = tile.own * step - (tile.table * step).logsumexp(1)[tile.owners]
+        logs = logs.nan_to_num(nan=LOWEST_LOG).clamp(min=LOWEST_LOG)  # nan: nothing of its query is possible
         sums = torch.zeros(len(tile.lengths), dtype=torch.float64).index_add_(0, tile.owners, logs)
         found.append(float((sums / tile.lengths).sum()))
     return np.array(found)

@@ -52,7 +52,8 @@ class Predicted:
         if self.backward:
             asked = baskets.tocsc()[:, self.targets].tocsr()
             rows = np.flatnonzero(np.diff(asked.indptr))  # of a large catalogue few can be asked about
-            found = _product(self.features, _product(asked[rows], self.weights).T).T
+            wanted = _product(asked[rows], self.weights).cpu().numpy()  # (B, K)
+            found = torch.from_numpy(self.features @ wanted.T).T
             places = torch.arange(items)
         else:
             found, places = _product(baskets @ self.features, self.weights), torch.from_numpy(self.targets)

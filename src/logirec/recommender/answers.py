@@ -21,6 +21,12 @@ class Request:
         for name in ("basket", "exclude", "categories"):
             if isinstance(given := getattr(self, name), str):  # each of its letters would be one
                 raise InputError(f"{name} {given!r}: a list is needed, [{given!r}]")
+            if given is not None:
+                object.__setattr__(self, name, tuple(given))  # read more than once
+        if self.categories == ():
+            raise InputError("categories: an empty list; None is all of them")
+        if isinstance(self.query, str):
+            raise InputError(f"query {self.query!r}: text is read by logirec.parse()")
 
 
 # Changes are in standard deviations of the scores of all items: raw scores of two queries cannot be compared.

@@ -114,7 +114,7 @@ class Shelf:
 
     def in_categories(self, names: Sequence[str]) -> set[int]:
         found = {row for name in names for row in self.catalogue.rows_of_category.get(name, ())}
-        if names and not found:
+        if not found:
             raise InputError("no item has one of these categories")
         return found
 

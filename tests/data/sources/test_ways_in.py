@@ -668,6 +668,22 @@ def test_a_column_that_is_missing_or_read_by_nothing_is_named(cli, tmp_path, col
     assert len(result.err.splitlines()) == 1
 
 
+def test_of_links_too(cli, tmp_path):
+    pairs = [f"i{n},i{(n + step) % 40}" for n in range(40) for step in (1, 2, 3)]
+    (tmp_path / "links.csv").write_text("\n".join(["von,nach", *pairs]))
+    arguments = ["prepare", tmp_path / "links.csv", "--columns", "source=von,target=nach", "--out", tmp_path / "out"]
+    assert cli(*arguments, "--quiet", "--json").json["columns"] == {"source": "von", "target": "nach"}
+
+
+def test_a_manifest_of_another_programs_is_no_reason_to_refuse_a_folder(cli, tmp_path):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "orders.csv").write_text(LINES.replace("Order No", "order"))
+    (raw / "manifest.json").write_text('{"exported": "2026-11-19"}')
+    result = cli("prepare", raw, "--protocol", "baskets", "--out", tmp_path / "out", "--quiet")
+    assert result.code == 0, result.err
+
+
 def test_a_folder_of_logirecs_own_is_no_raw_data(cli, leak_free, tmp_path):
     result = cli("prepare", leak_free.folder, "--out", tmp_path / "out", "--quiet")
     assert result.code == 3

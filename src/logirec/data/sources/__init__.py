@@ -12,7 +12,7 @@ from logirec.data.sources import amazon, links, orders, rechorus, released, side
 from logirec.data.sources.tables import Table, is_header, is_json, is_table, open_table, read_ragged, recognise
 from logirec.data.staging import Staging
 from logirec.errors import InputError
-from logirec.folders import MANIFEST
+from logirec.folders import kind_of
 
 HEADER_WITHIN = 10  # lines: what stands above is a title, a date, sep=;
 ALIKE = 0.9  # of lines with as many fields: a table, not baskets
@@ -41,7 +41,7 @@ def locate(path: Path, wanted: Format | None, columns: Mapping[str, str] = Mappi
         return wanted or _detect_file(path, columns), path
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a folder")
-    if (path / MANIFEST).exists():
+    if kind_of(path) is not None:
         raise InputError(f"{path}: a folder that logirec has written; prepare reads a shop's raw files")
     if wanted in ("rechorus", "released") or (path / "item_meta.csv").exists() or (path / "id2ent.pkl").exists():
         return wanted or ("rechorus" if (path / "item_meta.csv").exists() else "released"), path

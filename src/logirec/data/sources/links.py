@@ -23,6 +23,7 @@ def read(path: Path, staging: Staging, columns: Mapping[str, str]) -> None:
     table = open_table(path, columns.values())
     found = recognise(table, ROLES, columns)
     roles = list(found)
+    staging.columns = {role: table.columns[number] for role, number in found.items()}
     staging.files["links"] = path.name
     rows = staging.writer("links", ("source", "target", "relation", "weight"))
     with staging.progress.task(f"reading {path.name}", path.stat().st_size) as task:
