@@ -65,7 +65,7 @@ def make_model(out: Path, items: int, dims: int, seed: int) -> int:
     targets = torch.randint(items, (items, 10), generator=draws, dtype=torch.int32).sort(1).values.flatten()
     evidence = _random_evidence(items, draws)
     ids = [f"P{row:07d}" for row in range(items)]
-    curve = {"temperature": 1.0, "log_probability": [-20.0, 0.0], "confidence": [0.0, 1.0]}
+    curve = {"temperature": 1.0, "knows": True, "log_probability": [-20.0, 0.0], "confidence": [0.0, 1.0]}
     artifact.save(
         out,
         Parts(

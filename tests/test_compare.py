@@ -222,6 +222,28 @@ def test_one_with_a_bug_does_not_stop_the_others(dataset, monkeypatch):
     assert isinstance(alone.value.__cause__, IndexError)  # which --debug shows
 
 
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        (lambda n: np.zeros((2, n)), "found ndarray"),
+        (lambda n: torch.zeros(2, n - 1), "found (2, "),
+        (lambda n: torch.zeros(n), "found ("),
+        (lambda n: torch.zeros(2, n, dtype=torch.int64), "torch.int64"),
+    ],
+)
+def test_scores_of_another_form_are_named(dataset, monkeypatch, scores, says):
+    monkeypatch.setattr("logirec.baselines.lookup.Lookup.scores", lambda *_: scores(dataset.items))
+    result = compare(dataset, CompareOptions(("lookup", "popularity"), force=True))
+    assert says in result["left_out"]["lookup"]
+    assert f"baskets by items: (2, {dataset.items})" in result["left_out"]["lookup"]
+
+
+def test_a_fit_that_returns_nothing_is_named(dataset, monkeypatch):
+    monkeypatch.setattr("logirec.baselines.lookup.Lookup.fit", lambda *_: None)
+    with pytest.raises(InputError, match="the fitted model was to be returned"):
+        compare(dataset, CompareOptions(("lookup",), force=True))
+
+
 class Heavy:
     """What a model had made when it failed."""
 

@@ -20,7 +20,7 @@ def peak_memory() -> Iterator[Peak]:
         before = _kilobytes("VmRSS")
     yield peak
     if before is not None:
-        peak.megabytes = round((_kilobytes("VmHWM") - before) / 1024, 1)
+        peak.megabytes = max(0.0, round((_kilobytes("VmHWM") - before) / 1024, 1))
 
 
 def _kilobytes(name: str) -> int:

@@ -89,7 +89,7 @@ def bad_inputs(tmp_path):
     (released / "id2ent.pkl").write_bytes(pickle.dumps(Trap(tmp_path / "trap")))
     packed = gzip.compress(SOUND)
     return {
-        "bad UTF-8": (bad(tmp_path, "utf.jsonl", SOUND + b'{"asin": "\xff"}\n' * 50), "not UTF-8, 50"),
+        "bad UTF-8": (bad(tmp_path, "utf.jsonl", SOUND + b'{"asin": "\xff"}\n' * 50), "iconv -f cp1252"),
         "wrong types": (
             bad(tmp_path, "types.jsonl", SOUND + b'{"asin": "A", "also_buy": 3}\n' * 9),
             "wrong type: also_buy",

@@ -93,6 +93,7 @@ def test_direction_model_and_health(client, ids):
     about = client.get("/v1/model").json()
     assert about["items"] == len(ids)
     assert about["metrics"]["low"]["filtered"]["mrr"] >= 0
+    assert about["told"] == "train"
     assert about["limits"]["max_basket"] == 50
     assert client.get("/livez").json() == {"status": "alive"}
     assert client.get("/readyz").status_code == 200
@@ -110,6 +111,14 @@ def test_what_machines_read(client, ids, caplog):
     assert 'logirec_requests_total{path="/v1/recommend",status="200"}' in text
     assert "/no/such/path" not in text
     assert "logirec_batch_size_count" in text
+
+
+def test_who_was_not_let_in_is_noted_with_the_path(models, caplog):
+    with client_of(models, key=KEY) as client, caplog.at_level(logging.INFO, "logirec.access"):
+        for path in ("/v1/model", "/no/such/path"):
+            assert client.get(path).status_code == 401
+    noted = [json.loads(record.message)["path"] for record in caplog.records if record.name == "logirec.access"]
+    assert noted == ["/v1/model", "other"]
 
 
 def test_security_headers_are_on_every_answer(client):

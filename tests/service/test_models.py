@@ -92,6 +92,17 @@ def test_the_service_watches_the_link(pointer):
         assert "logirec_model_swaps_total 1.0" in client.get("/metrics").text
 
 
+def test_a_link_that_leads_nowhere_is_said_once(pointer, caplog):
+    models = Models(pointer)
+    point(pointer, "nowhere")
+    with caplog.at_level("WARNING"):
+        assert not models.refresh()
+        assert not models.refresh()
+    assert sum("no model to be read" in record.message for record in caplog.records) == 1
+    point(pointer, "one")
+    assert not models.refresh()  # the one that is served
+
+
 def test_a_model_that_arrives_file_by_file_is_served_once_it_is_whole(pointer):
     models = Models(pointer)
     whole = another(pointer.with_name("one"), "two")

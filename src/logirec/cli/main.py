@@ -1,6 +1,7 @@
 """`logirec`: the verbs, and how an error becomes one line and an exit code."""
 
 import io
+import os
 import signal
 import sys
 import traceback
@@ -43,6 +44,9 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
 
 def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidied up like Ctrl-C
+    # How often torch's threads look out for the next product before they sleep, in place of milliseconds on processors
+    # that others may need, the one that makes it among them. Read once, when torch is first imported.
+    os.environ.setdefault("GOMP_SPINCOUNT", "4000")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an id may hold what the terminal cannot write

@@ -1,6 +1,5 @@
 """`logirec serve`: recommendations over HTTP."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,9 +48,6 @@ def command(
 
 
 def load_server() -> Callable[..., None]:
-    # torch's threads look out for work for milliseconds after a batch, on the processors that the next requests need:
-    # so many turns are enough to the next product of the same batch. Read once, when torch is first imported.
-    os.environ.setdefault("GOMP_SPINCOUNT", "50000")
     try:
         from logirec.service.server import serve
     except ImportError as error:

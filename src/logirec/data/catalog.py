@@ -92,11 +92,12 @@ def build_catalog(store: Store, staging: Staging, config: PrepareConfig, items_p
         )
     if not linked:
         raise InputError("no link between two items was found in the input")
+    sold = "UNION FROM order_items SELECT item" if ordered else ""
     counts = {
         "duplicate_links_merged": store.value("SELECT sum(times - 1)::BIGINT FROM links"),
         "duplicate_items_merged": store.value("SELECT coalesce(sum(times - 1), 0)::BIGINT FROM repeated"),
         "items_without_link_left_out": store.value(
-            "SELECT count(DISTINCT item) FROM raw_items ANTI JOIN ids USING (item)"
+            f"SELECT count(*) FROM (FROM raw_items SELECT item {sold}) ANTI JOIN (FROM ids SELECT item) USING (item)"
         ),
     }
     links = {relation: staging.folder / f"links-{relation.label}.parquet" for relation in Relation}

@@ -14,6 +14,7 @@ import msgspec
 from logirec.errors import InputError
 
 FIRST = 5  # line numbers kept per reason
+UTF_8 = "write the file as UTF-8 (what Windows programs export: iconv -f cp1252 -t utf-8)"
 
 
 @dataclass
@@ -64,12 +65,13 @@ class Rejects:
 
     def check(self, max_bad: float, way_out: str = "") -> None:
         """Raise when more than max_bad of the lines of any file were rejected. `way_out`: what else can be done."""
-        ways = filter(None, ("mend the input", way_out, "raise --max-bad"))
         for file, read in self.lines.items():
             reasons = {r: seen for (kind, of, r), seen in self._reasons.items() if kind == "rejected" and of == file}
             rejected = sum(seen.count for seen in reasons.values())
             if rejected > max_bad * read:
                 worst = sorted(reasons.items(), key=lambda r: -r[1].count)[:3]
+                mend = UTF_8 if worst[0][0] == "not UTF-8" else "mend the input"
+                ways = filter(None, (mend, way_out, "raise --max-bad"))
                 raise InputError(
                     f"{file}: {rejected:,} of {read:,} lines rejected ({rejected / read:.1%}, allowed {max_bad:.1%}): "
                     f"{'; '.join(map(_described, worst))}; {' or '.join(ways)}"

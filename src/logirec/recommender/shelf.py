@@ -1,6 +1,7 @@
 """What a recommender works with: the model, its index, its items and their known links."""
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 import torch
@@ -115,7 +116,9 @@ class Shelf:
     def in_categories(self, names: Sequence[str]) -> set[int]:
         found = {row for name in names for row in self.catalogue.rows_of_category.get(name, ())}
         if not found:
-            raise InputError("no item has one of these categories")
+            near = get_close_matches(next(iter(names), ""), self.catalogue.rows_of_category, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"no item has one of these categories{meant}")
         return found
 
     def known(self, meeting: Meeting) -> Known:

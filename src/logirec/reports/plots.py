@@ -85,8 +85,9 @@ def draw_hits(result: dict[str, Any], path: Path) -> None:
         axis.set(title=_KIND_WORDS[kind], xlabel="k", ylabel="Hit@k, filtered", ylim=(0, None))
         _plain(axis)
     handles, labels = axes[0][0].get_legend_handles_labels()
-    handles.append(plt.Line2D([], [], color="#bbbbbb", linewidth=1))
-    figure.legend(handles, [*labels, "others"], loc="outside lower center", ncols=4, frameon=False)
+    if len(named) < len(result["models"]):
+        handles, labels = [*handles, plt.Line2D([], [], color="#bbbbbb", linewidth=1)], [*labels, "others"]
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     _save(figure, path)
 
 

@@ -57,6 +57,8 @@ def show_dataset(report: dict[str, Any], out: Path) -> None:
     console.print(queries)
     if report["columns"]:
         console.print("columns: " + ", ".join(f"{role}={name}" for role, name in report["columns"].items()))
+    if left_out := report["merged"]["items_without_link_left_out"]:
+        console.print(f"left out: {_left_out(left_out, report['protocol'])}")
     if report["notes"].get("split") == "random":
         console.print("no times in these orders: the later baskets that test asks about are a random part")
     lines = report["lines"]
@@ -68,6 +70,13 @@ def show_dataset(report: dict[str, Any], out: Path) -> None:
         console.print(f"high-order direction {report['notes']['direction']}")
     if report["protocol"] == "leak-free" and report["source"]["format"] == "orders":
         console.print("these are order lines: --protocol baskets tests on later baskets instead of held-out links")
+
+
+def _left_out(count: int, protocol: str) -> str:
+    items = f"{count:,} item" + "s" * (count != 1)
+    if protocol == "baskets":
+        return f"{items} that no training order holds"
+    return f"{items} without a link (--keep-unlinked keeps those that are described)"
 
 
 def show_audit(report: dict[str, Any]) -> None:

@@ -135,6 +135,7 @@ def create_app(models: Models, config: ServiceConfig, key: str | None = None) ->
                 "categories": sorted(trained.catalogue.rows_of_category),
                 "preset": trained.recipe.preset,
                 "variant": trained.recipe.variant,
+                "told": trained.recipe.training.refit,
                 **served.origin._asdict(),
                 "served_since": served.since,
                 "metrics": shown,

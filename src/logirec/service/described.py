@@ -65,6 +65,7 @@ MODEL = {
     "trained": "2026-01-01T00:00:00Z",
     "preset": "default",
     "variant": "hybrid",
+    "told": "train",
     "served_since": 1767225600.0,
     "metrics": {"low": {"filtered": {"mrr": 0.44, "queries": 1000}}},
     "limits": {"max_basket": 50, "max_top_k": 100},

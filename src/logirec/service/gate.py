@@ -116,7 +116,7 @@ class Gate:
                 return bytes(body)
 
     def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", None)
+        route = getattr(scope.get("route"), "path", scope["path"])  # none where it was not let in
         path = route if route in self.paths else "other"  # the paths of strangers are no labels
         self.meters.requests.labels(path, str(status)).inc()
         self.meters.seconds.labels(path).observe(seconds)

@@ -24,7 +24,10 @@ class Ask(_Strict):
             "examples": [{"basket": ["P000123", "P000456"], "top_k": 5}, {"query": "complement(P000123)"}]
         }
     )
-    basket: list[ItemId] = Field([], description="Item ids; order and repeats do not matter.")
+    basket: list[ItemId] = Field(
+        [],
+        description="Item ids; order and repeats do not matter. With a query: what is there already, not asked about.",
+    )
     top_k: int | None = Field(None, ge=1, description="How many recommendations; 10 where nothing is said.")
     query: str | dict[str, Any] | None = Field(
         None,
@@ -103,8 +106,11 @@ class ModelReply(BaseModel):
     categories: list[str]
     preset: str
     variant: str
+    told: str = Field(description="Up to which part of the data it knows the links: train, valid or test.")
     dataset: str | None = Field(description="The name of the dataset it was trained on, where that is known.")
     trained: str | None = Field(description="When training began, ISO 8601, where that is known.")
     served_since: float = Field(description="Seconds since 1970.")
-    metrics: dict[str, Any] = Field(description="On test: low|high -> filtered|raw -> Hit@3, NDCG@3, MRR, Hit@10.")
+    metrics: dict[str, Any] = Field(
+        description="On test, before it was told of it: low|high -> filtered|raw -> Hit@3, NDCG@3, MRR, Hit@10."
+    )
     limits: dict[str, Any]

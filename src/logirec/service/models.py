@@ -54,8 +54,11 @@ class Models:
             try:
                 folder = self.path.resolve()
                 found, looks = sha256(folder / MANIFEST), _looks(folder)
-            except OSError:
-                return False  # between two models there may be none for a moment
+            except OSError as error:  # between two models there may be none for a moment
+                if self.refused != str(error):
+                    self.refused = str(error)
+                    log.warning("no model to be read there, the one before goes on serving: %s", error)
+                return False
             if found == self.current.sha256 or looks == self.refused:
                 return False
             try:

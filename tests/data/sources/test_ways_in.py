@@ -675,6 +675,14 @@ def test_of_links_too(cli, tmp_path):
     assert cli(*arguments, "--quiet", "--json").json["columns"] == {"source": "von", "target": "nach"}
 
 
+def test_what_is_sold_and_left_out_is_counted_and_said(cli, tmp_path):
+    lines = [f"{n},i{item}" for n in range(60) for item in (n % 6, (n + 1) % 6)] + ["900,alone", "901,alone"]
+    (tmp_path / "orders.csv").write_text("\n".join(["order_id,item_id", *lines]))
+    rules = ["--min-support", "1", "--min-llr", "0"]
+    shown = cli("prepare", tmp_path / "orders.csv", *rules, "--out", tmp_path / "out", "--quiet").out
+    assert "1 item without a link (--keep-unlinked keeps" in shown
+
+
 def test_a_manifest_of_another_programs_is_no_reason_to_refuse_a_folder(cli, tmp_path):
     raw = tmp_path / "raw"
     raw.mkdir()

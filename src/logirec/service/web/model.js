@@ -20,11 +20,11 @@ export async function showModel() {
   byId("model-facts").replaceChildren(
     ...facts.filter(([, value]) => value).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
   );
-  byId("model-metrics").replaceChildren(...table(about.metrics));
+  byId("model-metrics").replaceChildren(...table(about.metrics, about.told === "test"));
   return about;
 }
 
-function table(metrics) {
+function table(metrics, told) {
   const kinds = Object.keys(KINDS).filter((kind) => metrics[kind]?.filtered);
   if (!kinds.length) return [];
   const head = element("tr", {}, ...["Asked with", ...Object.values(METRICS), "Queries"].map((name) => element("th", { scope: "col" }, name)));
@@ -38,6 +38,6 @@ function table(metrics) {
       ...[...cells, found.queries?.toLocaleString("en") ?? "–"].map((cell) => element("td", {}, cell)),
     );
   });
-  const caption = element("caption", {}, "On held-out test queries, all products ranked, known answers filtered");
+  const caption = element("caption", {}, `On held-out test queries${told ? ", before it was told of them" : ""}, all products ranked, known answers filtered`);
   return [element("table", {}, caption, element("thead", {}, head), element("tbody", {}, ...rows))];
 }
