@@ -13,7 +13,7 @@ from logirec.evaluation.evaluate import Questions, mean_mrr
 from logirec.evidence import fitting, weighing
 from logirec.evidence.fitting import FAR, Belief, Entries, counted, fitted
 from logirec.evidence.places import CURVES, Places, amounts
-from logirec.evidence.weighing import FORMS, Weighing
+from logirec.evidence.weighing import FORMS, Standing, Weighing
 from logirec.index.scorer import Scorer
 from logirec.model.evidence import Evidence
 from logirec.relation import Relation
@@ -144,7 +144,9 @@ def test_a_model_chosen_by_the_queries_must_be_clearly_better_alone(leak_free, m
     """Its best step was picked by these queries; evidence is judged by those that it was not fitted to."""
     place = Places(list(tables_in(leak_free)["low"].values()))
     asked = Weighing(model_of(leak_free), valid(leak_free, 40)["low"], place)
-    monkeypatch.setattr(Weighing, "_judged", lambda _self, _tables, ways, *_: [0.3] + [share * 0.3] * (len(ways) - 1))
+    monkeypatch.setattr(
+        Weighing, "_judged", lambda _self, _tables, ways, *_: alike([0.3] + [share * 0.3] * len(ways[1:]))
+    )
     table = np.ones(len(place.targets), np.float32)
     assert asked.best([table], [])[0].form == form
     assert asked.best([table], [table])[0].form == form  # nor does what is said of new items take its place
@@ -169,6 +171,11 @@ def test_a_search_that_goes_astray_says_nothing():
     assert scale > 0
 
 
+def alike(means):
+    """Ways that have the same of every query."""
+    return Standing(np.repeat(np.array(means)[:, None], 2, axis=1), np.ones(2))
+
+
 def forms_tried(dataset, monkeypatch, forms, mrr):
     """What `best` makes of two tables where ways rank as `mrr` has it, and the weights of each way."""
     asked, tables = valid(dataset, 60)["low"], list(tables_in(dataset)["low"].values())[:2]
@@ -176,7 +183,7 @@ def forms_tried(dataset, monkeypatch, forms, mrr):
 
     def judged(self, tables, ways, halves, counts):
         tried.extend(way[0] for way in ways)
-        return mrr
+        return alike(mrr)
 
     numbers, weighing_ = (
         [place.values(table) for table in tables],
@@ -204,6 +211,21 @@ def test_the_next_form_must_be_worth_it(leak_free, monkeypatch):
     assert choice.form == list(FORMS)[-1]
 
 
+def test_of_orders_the_next_form_must_be_better_by_more_than_chance():
+    """A twentieth better on the mean, but of a few queries alone: by one and a half standard errors, or not."""
+    draws = np.random.default_rng(0)
+    before = 0.2 * np.ones(400)
+    few, many = before.copy(), before + 0.01
+    few[:4] += 1.0
+    noisy = many + 0.05 * draws.standard_normal(400)
+    standing = Standing(np.stack([before, few, many, noisy]), np.ones(400))
+    assert [round(mean, 2) for mean in standing.means] == [0.2, 0.21, 0.21, 0.21]
+    assert [standing.better(at, 0, 0.0) for at in (1, 2, 3)] == [True, True, True]
+    assert [standing.better(at, 0, 2.5) for at in (1, 2, 3)] == [False, True, True]
+    rare = Standing(standing.found, np.where(np.arange(400) < 4, 0.01, 1.0))  # those few hardly count
+    assert not rare.better(1, 0, 0.0)
+
+
 @pytest.mark.parametrize("kind", ["low", "high"])
 def test_ways_are_judged_as_the_evidence_that_they_make_ranks(leak_free, kind):
     """Weights from either half rank the queries of the other."""
@@ -213,7 +235,7 @@ def test_ways_are_judged_as_the_evidence_that_they_make_ranks(leak_free, kind):
     ways = [[draws.random((3, len(CURVES))) for _ in range(2)] for _ in range(4)]
     ways.append([np.zeros((3, len(CURVES)))] * 2)
     halves, counts = [np.arange(0, 60, 2), np.arange(1, 60, 2)], 1 + np.arange(60) % 3
-    found = Weighing(model, asked, place)._judged(numbers, ways, halves, counts)
+    found = Weighing(model, asked, place)._judged(numbers, ways, halves, counts).means
     for way, mrr in zip(ways, found, strict=True):
         expected = []
         for half, theirs in zip(halves, way[::-1], strict=True):

@@ -18,7 +18,7 @@ from logirec.evidence.places import amounts
 from logirec.evidence.sources import Sources, sources_of
 from logirec.evidence.tables import OPINIONS, Tables, best_ease
 from logirec.evidence.usual import USUAL
-from logirec.evidence.weighing import FORMS, FORMS_OF_ORDERS, WORTH_IT, Choice, Weighing
+from logirec.evidence.weighing import FORMS, FORMS_OF_ORDERS, SURELY, WORTH_IT, Choice, Weighing
 from logirec.model.evidence import Evidence
 from logirec.model.logirec import LogiRec
 
@@ -47,14 +47,14 @@ def gathered(
     device = model.raw_items.device
     how = best_ease(dataset, asked, device.type)
     sources = sources_of(dataset, how, alike, voices)
-    forms = FORMS if dataset.baskets() is None else FORMS_OF_ORDERS
+    forms, surely = (FORMS, 0.0) if dataset.baskets() is None else (FORMS_OF_ORDERS, SURELY)
     chosen: dict[Kind, Choice] = {}
     weights: dict[Kind, np.ndarray] = {}
     for kind in KINDS:
         if kind in asked and len(asked[kind].queries):
             some = sources.about(np.unique(asked[kind].queries.members.values))
             place, tables = some.places(), some.tables[kind]
-            weighing = Weighing(model, asked[kind], place, some.new, forms)
+            weighing = Weighing(model, asked[kind], place, some.new, forms, surely)
             expected = _usual(kind, tables) if filtered else None
             chosen[kind], weights[kind] = _weighed(
                 weighing, some.numbers(place, kind, filtered), list(tables), expected

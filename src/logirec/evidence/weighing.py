@@ -23,6 +23,8 @@ FIRM_OF_NEW = 32.0
 WORTH_IT = 1.005  # how many times better the next way must rank: less is chance
 # How many times better than with evidence the model must rank alone: its steps were chosen by these very queries.
 FLATTERED = 1.05
+# Of so many ways with orders, the best on validation is mostly chance: the next must be better by standard errors too.
+SURELY = 1.5
 FITTED = 1_000  # queries that weights are fitted to; more of them say the same, and are to judge by
 
 
@@ -94,6 +96,25 @@ class Part(NamedTuple):
         return np.stack(found)
 
 
+class Standing(NamedTuple):
+    """How ways rank the same queries."""
+
+    found: np.ndarray  # (W, B) one over the rank of the best answer
+    counts: np.ndarray  # (B,) how much queries count
+
+    @property
+    def means(self) -> list[float]:
+        means: list[float] = np.average(self.found, axis=1, weights=self.counts).tolist()
+        return means
+
+    def better(self, one: int, other: int, surely: float) -> bool:
+        """Whether it is worth it, and by so many standard errors of the difference."""
+        before, after = (float(np.average(self.found[way], weights=self.counts)) for way in (other, one))
+        away = self.counts * (self.found[one] - self.found[other] - (after - before))
+        error = float(np.sqrt(np.square(away).sum()) / self.counts.sum())
+        return after > WORTH_IT * before and after - before > surely * error
+
+
 class Weighing:
     """Of tables, for one kind of query."""
 
@@ -104,9 +125,12 @@ class Weighing:
         place: Places,
         new: np.ndarray | None = None,
         forms: Mapping[str, Form] = FORMS,
+        surely: float = 0.0,
     ) -> None:
-        """`new` (N,): items of which nothing is known but what they are like. `forms`: those that are tried."""
+        """`new` (N,): items of which nothing is known but what they are like. `forms`: those that are tried, each of
+        which must rank better than the one before by `surely` standard errors."""
         self.scores, self.asked, self.place, self.forms = Scorer(model).scores, asked, place, forms
+        self.surely = surely
         self.new = np.zeros(place.items, dtype=bool) if new is None else new
 
     def best(
@@ -127,11 +151,14 @@ class Weighing:
             fits[form] = _of_each(places, form, self._belief(form, usual, len(tables)), entries)
         nothing = [np.zeros((len(tables), len(CURVES)))] * 2
         ways = [[form.times * half for half in fits[form.likeliest]] for form in self.forms.values()]
-        alone, *found = self._judged(tables, [nothing, *ways], halves, _of_sizes(self.asked.queries.members))
-        choice, chosen, to_beat = Choice("none", alone, alone), None, alone / FLATTERED
-        for (name, form), mrr in zip(self.forms.items(), found, strict=True):
-            if mrr > to_beat:
-                choice, chosen, to_beat = Choice(name, mrr, alone), form, WORTH_IT * mrr
+        counts = _of_sizes(self.asked.queries.members)
+        standing = self._judged(tables, [nothing, *ways], halves, counts)
+        alone, *found = standing.means
+        choice, chosen = Choice("none", alone, alone), None
+        best = 0
+        for at, (name, form) in enumerate(self.forms.items(), 1):
+            if found[at - 1] > alone / FLATTERED if not best else standing.better(at, best, self.surely):
+                choice, chosen, best = Choice(name, found[at - 1], alone), form, at
         if of_new and (with_new := self._with_new(choice, chosen, tables, of_new, usual)):
             return with_new
         if chosen is None:
@@ -162,26 +189,23 @@ class Weighing:
             before = [np.concatenate([half, np.zeros((len(of_new), len(CURVES)))]) for half in fits]
         belief = self._belief(form, usual, len(tables)).then(self._of_new(form, len(of_new), learnt))
         after = _of_each(places, form, belief, entries)
-        without, found = self._judged(every, [before, after], halves, counts)
+        without, found = self._judged(every, [before, after], halves, counts).means
         if found <= WORTH_IT * without:
             return None
         return Choice(f"{name}, new items too", found, choice.alone), _weights(form, belief, entries)
 
     def _judged(
         self, tables: list[np.ndarray], ways: Sequence[list[np.ndarray]], halves: list[np.ndarray], counts: np.ndarray
-    ) -> list[float]:
-        """MRR of each way, which has weights from either half: those from one rank the queries of the other. All ways
-        in one pass, since it is the model's scores that take time."""
+    ) -> Standing:
+        """Of each way, which has weights from either half: those from one rank the queries of the other. All ways in
+        one pass, since it is the model's scores that take time."""
         theirs = ([way[1] for way in ways], [way[0] for way in ways])
         found = [
             self._part(tables, some).mrr(weights)
             for half, weights in zip(halves, theirs, strict=True)
             for some in self._steps(half)
         ]
-        judged: list[float] = np.average(
-            np.concatenate(found, axis=1), axis=1, weights=counts[np.concatenate(halves)]
-        ).tolist()
-        return judged
+        return Standing(np.concatenate(found, axis=1), counts[np.concatenate(halves)])
 
     def _belief(self, form: Form, usual: np.ndarray | None, tables: int) -> Belief:
         """Usual weights are of all curves together."""
