@@ -38,9 +38,10 @@ UNTOUCHED = (
     "splits of Online Retail's links had one in how new items are weighed. Nothing else was chosen by these links (by "
     "baskets of the shops, some was)."
 )
-OLDER = "`logirec-best` is of the version before the order of an order's lines was read."
+UNSURE = "Ours are of the version before a way of weighing orders had to be surely better (experiments.md). "
+OLDER = UNSURE + "`logirec-best` is of the version before the order of an order's lines was read."
 OLDER_INTERVALS = f"{OLDER[:-1]}, and its intervals are from EASE as it was then, without the items that occur least."
-MENDED = "`logirec-best` is of the version before the fit for orders was mended (experiments.md)."
+MENDED = UNSURE + "`logirec-best` is of the version before the fit for orders was mended (experiments.md)."
 SOURCES = {
     "released": Source(
         "Gift Cards, as the paper's authors released it",
