@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from logirec import __version__
-from logirec.baselines.base import Baseline, members_last
+from logirec.baselines.base import Baseline, check, members_last
 from logirec.baselines.registry import BASELINES, Entry, Settings
 from logirec.config import Recipe
 from logirec.contenders import LOGIREC, NAMES, OURS, choose
 from logirec.data.dataset import Dataset
-from logirec.data.query_sets import KINDS, Kind, Ragged, Stage, rectangle
+from logirec.data.query_sets import KINDS, Kind, Ragged, Stage
 from logirec.errors import ArtifactError, InputError, Interrupted, LogiRecError
 from logirec.evaluation.asymmetry import asymmetry
 from logirec.evaluation.evaluate import Questions, link_popularity, mean_mrr, questions, report, standings
@@ -194,7 +194,7 @@ class Match:
         started = time.perf_counter()
         with peak_memory() as memory:
             model = entry.make(settings, self.device, self.options.seed).fit(known)
-        _check(model, known.items)
+        check(model, known.items)
         return model, {"fit_seconds": time.perf_counter() - started, "memory_mb": memory.megabytes}
 
     def _valid_mrr(self, scores: Scores, kind: Kind) -> float:
@@ -257,19 +257,6 @@ class Match:
         if self.device == "cuda":
             record["gpu_memory_mb"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
         return Result(record, values)
-
-
-def _check(model: Baseline, items: int) -> None:
-    """What a new baseline gets wrong, in words: a bug would show somewhere in the ranking."""
-    if not hasattr(model, "scores"):
-        raise InputError(f"fit() gave {type(model).__name__}, where the fitted model was to be returned")
-    some = rectangle(np.arange(min(2, items))[:, None])
-    found: Any = model.scores(some)
-    wanted = f"scores() must be a torch tensor of floats, baskets by items: {(len(some), items)}"
-    if not isinstance(found, Tensor):
-        raise InputError(f"{wanted}; found {type(found).__name__}")
-    if tuple(found.shape) != (len(some), items) or not found.is_floating_point():
-        raise InputError(f"{wanted}; found {tuple(found.shape)} of {found.dtype}")
 
 
 class _Timed:

@@ -16,7 +16,7 @@ from torch.nn.functional import embedding_bag
 from logirec.data.dataset import Dataset
 from logirec.data.graph import matrix
 from logirec.data.histories import histories
-from logirec.data.query_sets import Ragged
+from logirec.data.query_sets import Ragged, rectangle
 from logirec.errors import InputError
 from logirec.relation import Relation
 
@@ -27,6 +27,19 @@ class Baseline(Protocol):
     def fit(self, dataset: Dataset) -> Self: ...
 
     def scores(self, baskets: Ragged) -> Tensor: ...  # (B, N)
+
+
+def check(model: Baseline, items: int) -> None:
+    """What a new baseline gets wrong, in words: a bug would show somewhere in the ranking."""
+    if not hasattr(model, "scores"):
+        raise InputError(f"fit() gave {type(model).__name__}, where the fitted model was to be returned")
+    some = rectangle(np.arange(min(2, items))[:, None])
+    found: Any = model.scores(some)
+    wanted = f"scores() must be a torch tensor of floats, baskets by items: {(len(some), items)}"
+    if not isinstance(found, Tensor):
+        raise InputError(f"{wanted}; found {type(found).__name__}")
+    if tuple(found.shape) != (len(some), items) or not found.is_floating_point():
+        raise InputError(f"{wanted}; found {tuple(found.shape)} of {found.dtype}")
 
 
 class Unsuited(InputError):

@@ -154,11 +154,11 @@ class Weighing:
         counts = _of_sizes(self.asked.queries.members)
         standing = self._judged(tables, [nothing, *ways], halves, counts)
         alone, *found = standing.means
-        choice, chosen = Choice("none", alone, alone), None
-        best = 0
-        for at, (name, form) in enumerate(self.forms.items(), 1):
-            if found[at - 1] > alone / FLATTERED if not best else standing.better(at, best, self.surely):
-                choice, chosen, best = Choice(name, found[at - 1], alone), form, at
+        choice, chosen, best = Choice("none", alone, alone), None, 0
+        for at, ((name, form), mrr) in enumerate(zip(self.forms.items(), found, strict=True), 1):
+            better = standing.better(at, best, self.surely) if best else mrr > alone / FLATTERED
+            if better:
+                choice, chosen, best = Choice(name, mrr, alone), form, at
         if of_new and (with_new := self._with_new(choice, chosen, tables, of_new, usual)):
             return with_new
         if chosen is None:

@@ -45,7 +45,7 @@ class Models:
     def __init__(self, path: Path, approximate: bool = False) -> None:
         self.path, self.approximate = path, approximate
         self.current = _load_aside(path, approximate)
-        self.refused: object = None  # the looks of a newer model that could not be loaded
+        self.refused: object = None  # the looks of a newer model that could not be loaded, or why none could be read
         self._loading = threading.Lock()
 
     def refresh(self) -> bool:
